@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recurrent cells with adaptive spectra: NumPy arrays in, NumPy arrays out, by libsparc.
+"""Recurrent networks with adaptive spectra: libsparc for NumPy, PyTorch, scikit-learn, river and Gymnasium.
 
     cell = sparc.Cell("sparc", inputs=3, modes=16)
     params = cell.init(seed=1)
@@ -15,7 +15,7 @@
     run = sparc.Run("FordA", folder="runs/mine", cell="rtu").execute()
     ppo = sparc.PPO("repeat-previous", cell="sparc").train(100_000)
 
-sparc.torch has cells and networks as modules of PyTorch, sparc.sklearn estimators, sparc.river online models, and
+sparc.torch provides cells and networks as PyTorch modules, sparc.sklearn estimators, sparc.river online models, and
 sparc.gymnasium environments. `python -m sparc` is the command-line tool.
 """
 from ._library import Error, library, library_path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`python -m sparc`: the command-line tool that the wheel holds, or the one of a source tree."""
+"""`python -m sparc`: the command-line tool of the wheel or of the source tree."""
 from __future__ import annotations
 
 import os
@@ -14,7 +14,7 @@ _STATUS = {1: "io", 2: "invalid", 3: "format", 4: "not_finite"}  # of the tool's
 
 
 def tool() -> str:
-    """The path of the tool: SPARC_TOOL, else beside this file in a wheel, else in the build folder of the tree."""
+    """Path of the tool: SPARC_TOOL, else next to this file in a wheel, else in the build folder of the tree."""
     if os.environ.get("SPARC_TOOL"):
         return os.environ["SPARC_TOOL"]
     here = Path(__file__).resolve()
@@ -25,8 +25,8 @@ def tool() -> str:
 
 
 def run_tool(arguments: list[str]) -> str:
-    """Runs the tool in a process of its own, which stops when Python is interrupted, and returns what it prints. Error
-    has the sentence of a failure."""
+    """Runs the tool in a separate process, which stops when Python is interrupted, and returns its output. Raises Error
+    with its message on failure."""
     process = subprocess.Popen([tool(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         out, err = process.communicate()
@@ -40,7 +40,7 @@ def run_tool(arguments: list[str]) -> str:
 
 
 def main() -> None:
-    """Becomes the tool."""
+    """Replaces this process by the tool."""
     path = tool()
     os.execv(path, [path, *sys.argv[1:]])
 

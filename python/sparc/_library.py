@@ -20,7 +20,7 @@ import numpy as np
 
 
 class Error(Exception):
-    """A call was refused; the text is the library's sentence, `status` its name: 'invalid', 'format', ..."""
+    """Error of the library. The text is its message; `status` is 'invalid', 'format', 'io', ..."""
 
     def __init__(self, status, sentence):
         super().__init__(sentence)
@@ -287,8 +287,8 @@ _SONAME = f"libsparc.so.{_VERSION}"
 
 
 def _prefixes():
-    """Folders of libraries of installed copies: those that pkg-config is told of, this interpreter's, and the default of
-    make install, which the dynamic loader may not know yet."""
+    """Library folders of installed copies: those of PKG_CONFIG_PATH, of this interpreter's prefix, and the default of make
+    install, which may not be in the cache of the dynamic loader."""
     for folder in os.environ.get("PKG_CONFIG_PATH", "").split(os.pathsep):
         if os.path.isabs(folder):
             yield Path(folder).parent
@@ -298,8 +298,7 @@ def _prefixes():
 
 
 def _candidates():
-    """SPARC_LIBRARY, then the wheel's own, then that of the tree that this file lies in, then installed copies, then where
-    the system looks."""
+    """SPARC_LIBRARY, the copy in the wheel, that of the source tree, installed copies, then the system's search path."""
     if os.environ.get("SPARC_LIBRARY"):
         return [os.environ["SPARC_LIBRARY"]]
     here = Path(__file__).resolve()
@@ -440,7 +439,7 @@ _STEPS = {
 
 
 def check(status):
-    """Raises Error with the library's sentence unless the status is SPARC_OK."""
+    """Raises Error with the library's message unless the status is SPARC_OK."""
     if status:
         raise Error(library.sparc_status_name(status).decode(), library.sparc_error().decode())
 
@@ -474,8 +473,7 @@ for _suffix, _mask in (("", c_float), ("_f64", c_double)):
 
 
 class Handle:
-    """Owns an object of the library: `create` fills it in, and the call `free` releases it. What it needs, `keep`, lives
-    as long as it does."""
+    """Owns an object of the library, created by `create` and released by `free`. Keeps `keep` alive as long as it lives."""
 
     def __init__(self, create, free, keep=None):
         self._as_parameter_ = c_void_p()
@@ -490,8 +488,8 @@ class Handle:
 
 
 class Guarded:
-    """An object that several threads may use: calls that change what it owns hold its lock. Members that sizes of arrays
-    follow from are set once, by _fix. A fork waits for the locks, so that a child never sees a call half done."""
+    """An object that several threads may use: calls that modify it hold its lock. Members that determine array sizes are
+    set once, by _fix. A fork waits for the locks, so that a child never sees an unfinished call."""
 
     _registry = threading.RLock()
     _objects = weakref.WeakSet()
@@ -541,8 +539,8 @@ if hasattr(os, "register_at_fork"):
 
 
 class Interrupt:
-    """Within it, the first Ctrl-C sets `asked`, and the second one interrupts at once. An exception that a signal raises in a
-    callback of the library would be lost before the callback could catch it."""
+    """Within this context the first Ctrl-C sets `asked`, the second one interrupts immediately. An exception raised by a
+    signal inside a callback of the library would be lost before the callback could catch it."""
 
     def __enter__(self):
         self.asked, self._before = False, None
@@ -568,7 +566,7 @@ def text(value):
 
 
 def integer(value, name, low=-2**31, high=2**31 - 1):
-    """A whole number that a C int, or another range, holds; ctypes would cut off what does not fit."""
+    """An integer in the range of a C int, or in another range; ctypes would truncate it silently."""
     try:
         value = operator.index(value)
     except TypeError:
@@ -583,7 +581,7 @@ _RANGES.update({kind: (0, 2**(8 * ctypes.sizeof(kind)) - 1) for kind in (c_size_
 
 
 def assign(structure, member, value, name):
-    """Sets a member of a structure; name: what the caller calls it. Texts and paths are kept by the structure."""
+    """Sets a member of a structure; name is used in errors. Strings and paths are kept alive by the structure."""
     kind = dict(structure._fields_)[member]
     if kind is c_char_p:
         if not isinstance(value, (str, bytes, os.PathLike)):
@@ -600,12 +598,12 @@ def assign(structure, member, value, name):
 
 
 def address(array):
-    """Where an array or None begins."""
+    """Address of an array; None stays None."""
     return None if array is None else array.ctypes.data
 
 
 def numbers(values, dtype, name):
-    """values as an aligned, contiguous array of this type, copied if need be. What NumPy would drop silently is refused."""
+    """values as an aligned, contiguous array of this type, copied if necessary. Lossy conversions are refused."""
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, expected a plain one: filled() makes it")
     if np.iscomplexobj(values):
@@ -614,8 +612,8 @@ def numbers(values, dtype, name):
 
 
 def array(values, dtype, shape, name, written=False):
-    """values as an aligned, contiguous array of this type and shape; None stays None. What the library only reads is
-    copied if need be. What it writes must be such an array itself, and writable."""
+    """values as an aligned, contiguous array of this type and shape; None stays None. Inputs are copied if necessary.
+    An array that the library writes to must have this layout itself and be writable."""
     dtype, shape = np.dtype(dtype), tuple(shape)
     if values is None and not written:
         return None
@@ -634,7 +632,7 @@ def array(values, dtype, shape, name, written=False):
 
 
 def aligned(size):
-    """Scratch of `size` bytes that begins at a multiple of 64."""
+    """Scratch memory of `size` bytes, aligned to 64."""
     memory = np.empty(size + 64, np.uint8)
     start = -memory.ctypes.data % 64
     return memory[start:start + size]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recurrent actor-critics: trained by PPO with exact sensitivities, and used.
+"""Recurrent actor-critics: PPO with exact sensitivities, and trained agents.
 
     ppo = sparc.PPO("repeat-previous", cell="sparc", seed=1)
     ppo.train(100_000)
@@ -39,7 +39,7 @@ _SETTINGS = sorted({name for name, _ in sparc_ppo_config._fields_} - _HIDDEN | s
 
 
 def _set(config, name, value):
-    """One setting of a configuration, by the name that it has in Python."""
+    """Sets one member of a configuration by its Python name."""
     if name not in _SETTINGS:
         raise TypeError(f"PPO has no setting {name!r}, expected one of {', '.join(_SETTINGS)}")
     if name in _CHOICES:
@@ -65,7 +65,7 @@ def _report(c) -> dict[str, float]:
 
 
 def _is_native(env):
-    """Whether this is a name of the library's own environments, or a path to a plugin."""
+    """Whether this is the name of a built-in environment or the path of a plugin."""
     if not isinstance(env, (str, os.PathLike)):
         return False
     name = os.fspath(env)
@@ -73,7 +73,7 @@ def _is_native(env):
 
 
 def _gymnasium(env):
-    """What makes environments of Gymnasium."""
+    """A function that creates Gymnasium environments."""
     try:
         from .gymnasium import defaults, vector_of
     except ImportError as missing:
@@ -87,10 +87,10 @@ class PPO(Guarded):
     """Trains a recurrent actor-critic on an environment.
 
     env      the name of a built-in environment ("repeat-previous"), of one registered with Gymnasium ("CartPole-v1"),
-             a Gymnasium environment, a function that makes one, or a vectorised one (see sparc.gymnasium)
+             a Gymnasium environment, a function that returns one, or a vectorised one (see sparc.gymnasium)
     cell     see sparc.kinds(); cell_options, modes, state_size and width describe the network further
-    streams  environments that are stepped side by side
-    rollout  steps of a rollout, all streams together
+    streams  number of parallel environments
+    rollout  steps of a rollout, over all streams
 
     Other settings are the members of sparc_ppo_config (sparc/rl.h); their defaults are the paper's for the task. One
     seed gives the same run on any number of threads; an environment of Gymnasium must be deterministic for that.
@@ -130,7 +130,7 @@ class PPO(Guarded):
 
     @staticmethod
     def _call(external, call):
-        """Calls the library; what an environment of Python raised comes first."""
+        """Calls the library; an exception of a Python environment takes precedence."""
         try:
             call()
         except Error:
@@ -169,7 +169,7 @@ class PPO(Guarded):
 
     @classmethod
     def load(cls, path: Any, env: Any = None, threads: int = 0) -> "PPO":
-        """The run of a file that save() or `sparc rl` wrote. env: as in the constructor, for a task of Gymnasium."""
+        """Restores a run from a file of save() or `sparc rl`. env: as in the constructor, for Gymnasium tasks."""
         agent = Agent(path)
         task = agent.metadata("task") or ""
         if env is None:
@@ -186,8 +186,8 @@ class PPO(Guarded):
         """Trains for at least this many environment steps, in whole rollouts.
 
         callback(ppo, report) is called after every rollout; returning False stops. Reports are kept in `history`:
-        pandas.DataFrame(ppo.history) has one row per rollout. Ctrl-C stops after the rollout under way and raises
-        KeyboardInterrupt; the run can then be saved, or trained on."""
+        pandas.DataFrame(ppo.history) has one row per rollout. Ctrl-C stops after the current rollout and raises
+        KeyboardInterrupt; the run can then be saved or continued."""
         last = self.steps + steps
         with Interrupt() as interrupt:
             while self.steps < last and not interrupt.asked:
@@ -211,26 +211,26 @@ class PPO(Guarded):
         return row
 
     def save(self, path: Any, metadata: Optional[dict[str, str]] = None) -> None:
-        """Writes everything that continuing needs. The file is an agent, too."""
+        """Saves the complete state of the run. The file is also an agent."""
         extra = [(str(k).encode(), str(v).encode()) for k, v in (metadata or {}).items()]
         table = (sparc_metadata * len(extra))(*extra)
         with self._lock:
             library.sparc_ppo_save(self._handle, table if extra else None, len(extra), text(path))
 
     def agent(self) -> "Agent":
-        """The agent as it is now."""
+        """The current agent."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "agent.safetensors"
             self.save(path)
             return Agent(path, spaces=None if self._external is None else self._external.vector.spaces)
 
     def evaluate(self, episodes: int = 100, deterministic: bool = True, env: Any = None, seed: int = 1) -> np.ndarray:
-        """Returns of whole episodes that the present agent plays, on environments of their own."""
+        """Plays whole episodes with the current agent on separate environments and returns their returns."""
         return self.agent().evaluate(self.env if env is None else env, episodes, deterministic, seed)
 
 
 class Agent(Guarded):
-    """A trained agent: weights and frozen normaliser of a file that PPO or `sparc rl` wrote.
+    """A trained agent: weights and frozen normaliser from a file of PPO or `sparc rl`.
 
     spaces, or an environment of Gymnasium in their place, lets predict() take and give what that environment does."""
 
@@ -258,12 +258,12 @@ class Agent(Guarded):
         return _agent_of, (self._data, self.spaces, self._seed)
 
     def metadata(self, key: str) -> Optional[str]:
-        """An entry of the file, None if it has none of that name."""
+        """An entry of the file's metadata, None if absent."""
         value = library.sparc_agent_metadata(self._handle, text(key))
         return None if value is None else value.decode()
 
     def state(self, streams: int = 1) -> np.ndarray:
-        """The carried state of streams before their first observation."""
+        """The initial state of streams."""
         return np.zeros((streams, self.state_size), np.float32)
 
     def predict(self, observation: Any, state: Any = None, episode_start: Any = None,
@@ -302,7 +302,7 @@ class Agent(Guarded):
         return actions[0] if single else actions
 
     def evaluate(self, env: Any, episodes: int = 100, deterministic: bool = True, seed: int = 1) -> np.ndarray:
-        """Returns of whole episodes on an environment, given as to PPO."""
+        """Plays whole episodes on an environment, given as to PPO, and returns their returns."""
         if isinstance(env, str) and env in environment_names():
             vector = _Native(Environments(env, min(episodes, 16), seed=seed))
         else:
@@ -331,7 +331,7 @@ class Agent(Guarded):
 
 
 class _Native:
-    """Environments of the library with the calls of vectors of Gymnasium."""
+    """Environments of the library with the interface of a Gymnasium vector environment."""
 
     def __init__(self, envs):
         self.envs, self.n, self.shape = envs, envs.n, envs.shape

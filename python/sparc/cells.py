@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Cells over NumPy arrays: whole sequences forward and backward, and one step after the other with exact sensitivities."""
+"""Cells over NumPy arrays: sequences forward and backward, and single steps with exact sensitivities (RTRL)."""
 from __future__ import annotations
 
 import ctypes
@@ -39,7 +39,7 @@ def _call(name, dtype):
 
 
 class Cell(Guarded):
-    """A constant description of a cell. All numbers live in arrays of the caller, in float32 or float64."""
+    """A constant description of a cell. Parameters and states are arrays of the caller, float32 or float64."""
 
     kind: str
     inputs: int
@@ -72,7 +72,7 @@ class Cell(Guarded):
 
     def init(self, seed: int = 0, style: str = "classification", name: Optional[str] = None,
              dtype: Any = np.float32) -> np.ndarray:
-        """Freshly drawn parameters."""
+        """Initial parameters."""
         if style not in _STYLES:
             raise ValueError(f"style is {style!r}, expected one of {', '.join(_STYLES)}")
         params = np.empty(self.sizes.params, np.float32)
@@ -84,7 +84,7 @@ class Cell(Guarded):
         return {b.name: params[b.offset:b.offset + b.size].reshape(b.shape) for b in self.blocks}
 
     def prepare(self, params: Any) -> np.ndarray:
-        """What all calls read; to be made again after every change of params."""
+        """Parameters in the layout of the kernels; must be prepared again after every change of params."""
         params = np.ascontiguousarray(params)
         if params.dtype not in _SUFFIX:
             raise TypeError(f"params are {params.dtype}, expected float32 or float64")
@@ -112,12 +112,12 @@ class Cell(Guarded):
         return Run(self, self.prepare(params), x, mask, state0, threads, chunk)
 
     def stream(self, params: Any, sensitivities: bool = False) -> "Stream":
-        """One sequence, a step at a time; with its exact sensitivities if asked for."""
+        """One sequence, step by step, with exact sensitivities if requested."""
         return Stream(self, self.prepare(params), sensitivities)
 
 
 class Run(Guarded):
-    """A forward pass and what its backward needs."""
+    """A forward pass with the data that backward needs."""
 
     cell: Cell
     y: np.ndarray
@@ -135,7 +135,7 @@ class Run(Guarded):
         arrays = (array(x, dtype, (B, T, cell.inputs), "x"), array(mask, dtype, (B, T), "mask"),
                   array(state0, dtype, (B, n.state), "state0"), np.empty((B, T, n.output), dtype),
                   np.empty((B, n.state), dtype))
-        # the structure has addresses alone: the arrays behind it live as long as it does
+        # the structure holds addresses only: the arrays must live as long as it does
         self._fix(cell=cell, y=arrays[3], state_last=arrays[4], _dtype=dtype, _shape=(B, T), _plan=plan,
                   _prepared=prepared, _arrays=arrays, _sequence=sparc_sequence(*map(address, arrays)),
                   _saved=aligned(sizes.saved), _work=aligned(sizes.work))
@@ -157,7 +157,7 @@ class Run(Guarded):
 
 
 class Stream(Guarded):
-    """The state of one sequence. With sensitivities, gradient() gives that of the last step's loss over all time."""
+    """The state of one sequence. With sensitivities, gradient() is that of the last step's loss through all steps."""
 
     cell: Cell
     state: np.ndarray
@@ -177,7 +177,7 @@ class Stream(Guarded):
             return _stream_of, (self.cell, self._prepared, self._sensitivities, self.state, self.trace, self._tape)
 
     def _carried(self):
-        """state and trace, which a caller may have replaced, as the library can write them."""
+        """state and trace, which the caller may have replaced, checked to be writable by the library."""
         n, dtype = self.cell.sizes, self._prepared.dtype
         carried = [array(self.state, dtype, (n.state,), "state", written=True)]
         if self._sensitivities:
@@ -185,7 +185,7 @@ class Stream(Guarded):
         return carried
 
     def step(self, x: Any, reset: bool = False) -> np.ndarray:
-        """Takes x[inputs] and gives y[output]; reset: a new segment starts at this input."""
+        """Advances by x[inputs] and returns y[output]; reset: a new segment starts at this input."""
         dtype = self._prepared.dtype
         x = array(x, dtype, (self.cell.inputs,), "x")
         y = np.empty(self.cell.sizes.output, dtype)
@@ -246,12 +246,12 @@ class Streams(Guarded):
                                  self._stepped)
 
     def update(self, params: np.ndarray) -> None:
-        """Takes other parameters from the next step on; states and sensitivities stay as they are."""
+        """Uses these parameters from the next step on; states and sensitivities are kept."""
         with self._lock:
             self._prepared = self.cell.prepare(np.ascontiguousarray(params, np.float32))
 
     def step(self, x: Any, reset: Any = None) -> np.ndarray:
-        """Takes x[n, inputs] and gives y[n, output]; reset[n]: where a new segment starts at this input."""
+        """Advances by x[n, inputs] and returns y[n, output]; reset[n]: a new segment starts at this input."""
         n, sizes = self.n, self.cell.sizes
         x = array(x, np.float32, (n, self.cell.inputs), "x")
         masks = None if reset is None else array(1.0 - np.asarray(reset, np.float32), np.float32, (n,), "reset")
@@ -289,7 +289,7 @@ class Streams(Guarded):
 
 
 def _streams_of(cell, n, threads, prepared, states, traces, tapes, stepped):
-    """Streams as they were pickled."""
+    """Restores pickled streams."""
     streams = Streams(cell, np.zeros(cell.sizes.params, np.float32), n, traces is not None, threads)
     streams._prepared = array(prepared, np.float32, (cell.sizes.prepared,), "prepared")
     for own, values in ((streams.states, states), (streams.traces, traces), (streams._tapes, tapes)):
@@ -300,7 +300,7 @@ def _streams_of(cell, n, threads, prepared, states, traces, tapes, stepped):
 
 
 def _stream_of(cell, prepared, sensitivities, state, trace, tape):
-    """A stream as it was pickled."""
+    """Restores a pickled stream."""
     stream = Stream(cell, array(prepared, prepared.dtype, (cell.sizes.prepared,), "prepared"), sensitivities)
     stream.state, stream.trace = state, trace
     stream._tape[:] = tape

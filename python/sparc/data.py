@@ -207,7 +207,7 @@ class Dataset(Guarded):
 
     @property
     def lengths(self) -> np.ndarray:
-        """The steps of each sequence."""
+        """Number of steps of each sequence."""
         return np.array([library.sparc_dataset_example(self._handle, i).length for i in range(len(self))], np.int32)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Environments for reinforcement learning: vectors of those of the library, and those that live in Python."""
+"""Environments for reinforcement learning: vectors of built-in environments, and environments in Python."""
 from __future__ import annotations
 
 import ctypes
@@ -15,8 +15,8 @@ from ._library import (ENV_OPEN, ENV_RESET_ALL, ENV_STEP_ALL, Guarded, Handle, a
 __all__ = ["Environments", "Shape", "Step", "environment_names"]
 
 Shape = namedtuple("Shape", "observation choices action horizon")
-Shape.__doc__ = """Sizes of a task: numbers of an observation, discrete choices (0: actions are continuous), numbers of an
-action, and the most steps of an episode."""
+Shape.__doc__ = """Sizes of a task: size of an observation, number of discrete choices (0: continuous actions), size of an
+action, and maximum length of an episode."""
 Step = namedtuple("Step", "observations rewards masks returns lengths")
 Step.__doc__ = """One step of n environments. Where masks is 0, the observation is the first of a new episode, and returns and
 lengths are those of the episode that ended; elsewhere masks is 1, returns NaN and lengths 0."""
@@ -34,19 +34,19 @@ def environment_names() -> list[str]:
 
 
 def similar_names(name: Any) -> str:
-    """What to say of a name that is no built-in environment."""
+    """Error text for a name that is not a built-in environment."""
     near = difflib.get_close_matches(name, environment_names(), 1) if isinstance(name, str) else []
     return f"did you mean {near[0]!r} of this library" if near else "sparc.environment_names() lists those of this library"
 
 
 class Environments(Guarded):
-    """A vector of n environments of one kind, which start their next episode by themselves.
+    """A vector of n environments of one kind, which start the next episode automatically.
 
         envs = sparc.Environments("repeat-previous", n=16, seed=1)
         observations = envs.reset()
         step = envs.step(np.zeros(16))
 
-    name is a built-in environment or the path of a plugin (which is loaded, so name only files that you trust)."""
+    name is a built-in environment or the path of a plugin, which is loaded as code: use only trusted files."""
 
     name: str
     n: int
@@ -84,7 +84,7 @@ class Environments(Guarded):
         return made
 
     def oracle(self) -> np.ndarray:
-        """Actions[n, action] of the kind's own good policy, which may look at the state."""
+        """Actions[n, action] of the kind's oracle, which may read the state."""
         actions = np.empty((self.n, self.shape.action), np.float32)
         with self._lock:
             library.sparc_envs_oracle(self._handle, address(actions))
@@ -92,26 +92,26 @@ class Environments(Guarded):
 
     @property
     def faults(self) -> int:
-        """Episodes that ended because a number was not finite."""
+        """Number of episodes that ended by a non-finite value."""
         with self._lock:
             return library.sparc_envs_info_of(self._handle).faults
 
     def save(self) -> bytes:
-        """Everything that changes: episodes under way, random streams, counts."""
+        """The complete state: episodes, random streams, counters."""
         with self._lock:
             state = np.empty(library.sparc_envs_info_of(self._handle).state_bytes, np.uint8)
             library.sparc_envs_save(self._handle, address(state))
         return state.tobytes()
 
     def restore(self, state: bytes) -> None:
-        """Continues from what save() returned for the same kind, options and n."""
+        """Restores the state that save() returned for the same kind, options and n."""
         state = np.frombuffer(state, np.uint8)
         with self._lock:
             library.sparc_envs_restore(self._handle, address(state), state.size)
 
 
 def _environments_of(arguments, state):
-    """Environments as they were pickled."""
+    """Restores pickled environments."""
     envs = Environments(*arguments)
     envs.restore(state)
     return envs
@@ -171,7 +171,7 @@ class External:
         return self._guard(n, call)
 
     def check(self):
-        """Raises what the environments raised since the last call."""
+        """Raises the exception of the environments since the last call, if any."""
         failure, self.failure = self.failure, None
         if failure is not None:
             raise failure

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Gymnasium in both directions.
 
-The library's environments for everybody's agents, registered as "sparc/RepeatPrevious-v0" and so on:
+Built-in environments for any agent, registered as "sparc/RepeatPrevious-v0" and so on:
 
     env = gymnasium.make("sparc/RepeatPrevious-v0")
     envs = gymnasium.make_vec("sparc/CountRecall-v0", num_envs=64)
 
-Everybody's environments for the library's agent, where observations are of any space that flattens (Box, Discrete, Dict
-and so on) and actions are Box or Discrete:
+Gymnasium environments for the library's agent, with any flattenable observation space (Box, Discrete, Dict and so on)
+and Box or Discrete actions:
 
     ppo = sparc.PPO("CartPole-v1", cell="sparc", streams=8).train(100_000)
 """
@@ -27,14 +27,14 @@ __all__ = ["Spaces", "SparcEnv", "SparcVectorEnv", "environment_id", "register"]
 
 _LIMIT = 2.0  # continuous actions of all built-in environments lie within it
 _FOREVER = 2**31 - 1
-STREAMS = 8  # environments of a run, where nothing else is said
+STREAMS = 8  # default number of environments of a run
 
 
 # ---- environments of Gymnasium for the library's agent ----
 
 
 class Spaces:
-    """How observations and actions of an environment become the arrays of the library, and back."""
+    """Converts observations and actions of an environment to arrays of the library and back."""
 
     def __init__(self, observation: gym_spaces.Space, action: gym_spaces.Space):
         if not observation.is_np_flattenable:
@@ -57,7 +57,7 @@ class Spaces:
 
     @classmethod
     def of(cls, env: Any) -> "Spaces":
-        """Of an environment, vectorised or not."""
+        """The spaces of an environment, vectorised or not."""
         return cls(getattr(env, "single_observation_space", env.observation_space),
                    getattr(env, "single_action_space", env.action_space))
 
@@ -91,7 +91,7 @@ class Spaces:
 
 
 def _contains(space, observation):
-    """Whether this is one observation; Box is told by its shape, since values may lie outside by rounding."""
+    """Whether this is one observation; for Box by its shape, since values may lie outside by rounding."""
     if isinstance(space, gym_spaces.Box):
         return np.shape(observation) == space.shape
     return space.contains(observation) or (isinstance(space, gym_spaces.Discrete) and np.ndim(observation) == 0)
@@ -167,7 +167,7 @@ class _Vector:
 
 
 def _make(name):
-    """The environment of a name; one that Gymnasium does not know may be a mistyped one of the library."""
+    """Creates an environment by name; the error of an unknown one suggests built-in names."""
     try:
         return gymnasium.make(name)
     except gymnasium.error.UnregisteredEnv as error:
@@ -205,8 +205,8 @@ def _name(env):
 
 
 def defaults(vector) -> dict:
-    """Settings where nothing else is said: the paper's for control where observations are numbers, and its for POPGym
-    where they are symbols; a Box of actions ends at 1."""
+    """Default settings: the paper's for control if observations are numeric, for POPGym if they are symbols; Box actions
+    are limited to 1."""
     made: dict[str, Any] = {"action_limit": 1.0}
     if vector.spaces.plain:
         made.update(obsnorm="feature", rewardnorm="return", epochs=4)
@@ -224,8 +224,8 @@ def _space(shape):
 
 
 class SparcEnv(gymnasium.Env):
-    """An environment of the library. Episodes terminate; a time limit is an ordinary end. The library does not keep the
-    observation behind the last action of an episode: step() returns the one before it then."""
+    """A built-in environment. Episodes terminate; a time limit is an ordinary end. The library does not keep the
+    observation after the last action of an episode: step() returns the one before it."""
 
     metadata = {"render_modes": []}
 
@@ -236,7 +236,7 @@ class SparcEnv(gymnasium.Env):
         self.observation_space, self.action_space = _space(self._envs.shape)
 
     def reset(self, *, seed: Optional[int] = None, options: Optional[dict] = None):
-        """Starts an episode; a seed starts the environment anew."""
+        """Starts an episode; a seed reseeds the environment."""
         super().reset(seed=seed)
         if seed is not None:
             self._envs = Environments(self.name, 1, self.options, seed)
@@ -257,13 +257,13 @@ class SparcEnv(gymnasium.Env):
         return observation.copy(), float(made.rewards[0]), terminated, False, {}
 
     def oracle(self) -> Any:
-        """The action of the environment's own good policy."""
+        """The action of the environment's oracle."""
         action = self._envs.oracle()[0]
         return int(action[0]) if self._envs.shape.choices else action
 
 
 class SparcVectorEnv(VectorEnv):
-    """Many environments of the library in one call; episodes restart within the step that ends them."""
+    """A vector of built-in environments; episodes restart within the step that ends them."""
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}
 
@@ -277,7 +277,7 @@ class SparcVectorEnv(VectorEnv):
         self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
 
     def reset(self, *, seed: Any = None, options: Optional[dict] = None):
-        """Starts an episode everywhere; a seed starts the environments anew."""
+        """Starts an episode in every environment; a seed reseeds them."""
         super().reset(seed=seed if seed is None or np.isscalar(seed) else seed[0])
         if seed is not None:
             first = int(seed if np.isscalar(seed) else seed[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Estimators for scikit-learn: sequences in, classes or numbers out.
+"""scikit-learn estimators that classify, regress or forecast sequences.
 
     classifier = SparcClassifier(updates=1000, seed=1)
     cross_val_score(classifier, X, y)
@@ -30,7 +30,7 @@ __all__ = ["SparcClassifier", "SparcForecaster", "SparcRegressor"]
 
 
 def _is_table(X):
-    """Whether X is [N, T], or is going to be refused as such; else it is [N, C, T] or a list of sequences."""
+    """Whether X is to be read as [N, T]; else it is [N, C, T] or a list of sequences."""
     if hasattr(X, "iloc") or hasattr(X, "tocsr"):
         return True
     if isinstance(X, (list, tuple)):
@@ -91,7 +91,7 @@ def _write(rows, targets, folder):
 
 
 def _run(arguments):
-    """`sparc train`, and the JSON object that it prints."""
+    """Runs `sparc train` and returns the JSON object that it prints."""
     try:
         return json.loads(run_tool(["train", "--json", "--quiet", *arguments]).splitlines()[-1])
     except Error as error:  # options of the tool are parameters here
@@ -99,7 +99,7 @@ def _run(arguments):
 
 
 class _Estimator(BaseEstimator):
-    """What the estimators share: their settings, which are those of `sparc train`, and the model that a fit leaves."""
+    """Base of the estimators: settings of `sparc train`, and the fitted model."""
 
     def __init__(self, cell="sparc", cell_options=None, modes=None, layers=None, width=None, updates=1000, batch=None,
                  rate=None, dropout=None, patience=None, validation=None, seed=0, threads=None):
@@ -125,7 +125,7 @@ class _Estimator(BaseEstimator):
         return [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
 
     def _fitted_to(self, X):
-        """The sequences of a fit, whose shape later ones are held against."""
+        """The sequences of a fit; later ones must match their shape."""
         rows = _sequences(X)
         if len(rows) < 2:
             raise ValueError(f"X has {len(rows)} sample, expected a minimum of 2 is required: one is for validation")
@@ -222,8 +222,8 @@ class SparcRegressor(RegressorMixin, _Estimator):
 
 
 class SparcForecaster(_Estimator):
-    """Forecasts a series `horizon` steps ahead. fit takes one series [T] or [T, C]; predict takes such a series and gives
-    the value of each channel `horizon` steps behind its end."""
+    """Forecasts a series `horizon` steps ahead. fit takes one series [T] or [T, C]; predict takes such a series and returns
+    the value of each channel `horizon` steps after its end."""
 
     def __init__(self, horizon=1, context=None, cell="sparc", cell_options=None, modes=None, layers=None, width=None,
                  updates=1000, batch=None, rate=None, dropout=None, patience=None, validation=None, seed=0, threads=None):
@@ -233,7 +233,7 @@ class SparcForecaster(_Estimator):
         self.context = context
 
     def _table(self, series):
-        """The series as [T, C]; columns of a pandas frame are found by the names that they had in fit."""
+        """The series as [T, C]; columns of a pandas frame are matched by their names in fit."""
         if hasattr(series, "columns") and hasattr(self, "feature_names_in_"):
             absent = [name for name in self.feature_names_in_ if name not in series.columns]
             if absent:
@@ -277,13 +277,13 @@ class SparcForecaster(_Estimator):
         return model.predict(table[None].astype(np.float32))[0]
 
     def predict(self, series: Any) -> Any:
-        """The value, or the value of each channel, `horizon` steps behind the end of a series."""
+        """The value, or the value of each channel, `horizon` steps after the end of a series."""
         check_is_fitted(self, "checkpoint_")
         y = self._forecasts(self._table(series))[-1].astype(np.float64)
         return y[0] if np.ndim(series) == 1 else y
 
     def score(self, series: Any, y: Any = None) -> float:
-        """R2 of the forecasts along a series, each made of the values up to its step; the mean over channels."""
+        """R2 of the forecasts along a series, each from the values up to its step; mean over channels."""
         check_is_fitted(self, "checkpoint_")
         table = self._table(series)
         if len(table) < self.horizon + 2:

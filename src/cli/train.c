@@ -448,7 +448,7 @@ static const char doc[] =
     "--recipe. The run folder gets config.json, metrics.jsonl, metrics.csv, "
     "and the checkpoints last.safetensors and best.safetensors."
     " Under mpirun the ranks share the work of each update, see --shards."
-    "\vSIGINT, SIGTERM, SIGHUP and SIGUSR1 save the run; --resume continues it to the bit. Exit status: 0 done, 1 a "
+    "\vSIGINT, SIGTERM, SIGHUP and SIGUSR1 save the run; --resume continues it bit-exactly. Exit status: 0 done, 1 a "
     "file could "
     "not be "
     "written, 2 usage, 3 an input file is missing or malformed, 4 a number that is not finite, 130 interrupted.";
