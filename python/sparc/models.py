@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models that `sparc train` has saved: predictions for whole sequences and for streams."""
+"""Trained models: predictions for whole sequences and for streams."""
 from __future__ import annotations
 
 import ctypes
@@ -17,7 +17,7 @@ __all__ = ["Evaluation", "Model"]
 
 
 class Evaluation(NamedTuple):
-    """How good a model is on examples: mean loss, accuracy of classes, nmse, mse and r2 of numbers."""
+    """Scores of a model on examples: mean loss, accuracy of classes; nmse, mse and r2 of regression."""
 
     examples: int
     loss: float
@@ -107,7 +107,7 @@ class Model(Guarded):
         return type(self), self._arguments
 
     def metadata(self, key: str) -> Optional[str]:
-        """An entry of the file, None if it has none of that name."""
+        """An entry of the file's metadata, None if absent."""
         value = library.sparc_model_metadata(self._handle, text(key))
         return None if value is None else value.decode()
 
@@ -137,7 +137,7 @@ class Model(Guarded):
 
     def predict(self, x: Any) -> np.ndarray:
         """Predictions for x[N, T, inputs], [N, T] of one channel, a list of sequences of different lengths, or a Dataset:
-        [N, outputs], or [N, T, outputs] of a model of every step, with T the greatest length and zeros behind shorter
+        [N, outputs], or [N, T, outputs] of a model of every step, with T the greatest length and zeros after shorter
         sequences."""
         arrays = Arrays(x, self.inputs)
         n = len(arrays.rows)
@@ -169,11 +169,11 @@ class Model(Guarded):
         return Evaluation(*(getattr(found, name) for name in Evaluation._fields))
 
     def state(self) -> np.ndarray:
-        """The state of a sequence before its first input."""
+        """The initial state of a sequence."""
         return np.zeros(self._state_size, np.float32)
 
     def step(self, state: np.ndarray, x: Any) -> np.ndarray:
-        """Feeds x[inputs], changes state, and gives what the model says of the sequence so far."""
+        """Advances state by x[inputs] and returns the prediction for the sequence so far."""
         x = array(np.atleast_1d(x), np.float32, (self.inputs,), "x")
         state = array(state, np.float32, (self._state_size,), "state", written=True)
         y = np.empty(self.outputs, np.float32)

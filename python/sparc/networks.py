@@ -58,9 +58,9 @@ def _pointer(values):
 
 
 class Network(Guarded):
-    """A constant description of a network with one head. All numbers live in arrays of the caller.
+    """A constant description of a network with one head. Parameters and states are arrays of the caller.
 
-    layers > 0 gives the paper's residual layers behind a linear embedding of `width`, layers=0 one bare cell. The head
+    layers > 0 gives the paper's residual layers after a linear embedding of `width`, layers=0 one bare cell. The head
     reads the mean over time, the last step or every step, through a tanh layer of `hidden` units if there is one."""
 
     inputs: int
@@ -106,13 +106,13 @@ class Network(Guarded):
 
     @classmethod
     def load(cls, path: Any) -> tuple["Network", np.ndarray, Preprocessing]:
-        """The network of a model file, its params, and what else a model has."""
+        """The network of a model file, its params and its preprocessing."""
         from .models import Model
         model = Model(path, threads=1)
         return model.network, model.params, model.preprocessing
 
     def init(self, seed: int = 0, dtype: Any = np.float32) -> np.ndarray:
-        """Freshly drawn parameters."""
+        """Initial parameters."""
         params = np.empty(self.sizes.params, np.float32)
         library.sparc_network_init(self._handle, seed, address(params))
         return params.astype(dtype, copy=False)
@@ -122,7 +122,7 @@ class Network(Guarded):
         return {b.name: params[b.offset:b.offset + b.size].reshape(b.shape) for b in self.blocks}
 
     def prepare(self, params: np.ndarray) -> np.ndarray:
-        """What all calls read; to be made again after every change of params."""
+        """Parameters in the layout of the kernels; must be prepared again after every change of params."""
         params = np.ascontiguousarray(params)
         if params.dtype not in _SUFFIX:
             raise TypeError(f"params are {params.dtype}, expected float32 or float64")
@@ -149,7 +149,7 @@ class Network(Guarded):
         return NetworkRun(self, self.prepare(params), x, mask, state0, lengths, dropout, threads)
 
     def step(self, prepared: np.ndarray, states: np.ndarray, x: Any, masks: Any = None, threads: int = 0) -> np.ndarray:
-        """Advances n streams by one input each: states[n, state] are changed, x[n, inputs] gives y[n, outputs]."""
+        """Advances n streams by x[n, inputs], updates states[n, state] in place, and returns y[n, outputs]."""
         dtype = prepared.dtype
         x = np.asarray(x)
         n = len(x)
@@ -185,7 +185,7 @@ class Network(Guarded):
 
 
 class NetworkRun(Guarded):
-    """A forward pass and what its backward needs."""
+    """A forward pass with the data that backward needs."""
 
     network: Network
     y: np.ndarray
@@ -240,12 +240,12 @@ class NetworkRun(Guarded):
 
 
 def _network_of(config):
-    """A network as it was pickled."""
+    """Restores a pickled network."""
     return Network(**config)
 
 
 def config_of(handle) -> dict:
-    """The arguments of Network that make the network of a handle."""
+    """The arguments of Network that describe the network of a handle."""
     c = library.sparc_network_config_of(handle)
     if c.layer or c.embedding >= len(_CHOICES["embedding"]):
         raise Error("unsupported", "the network has layers of several kinds, or symbols, which Python does not describe; "

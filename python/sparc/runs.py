@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Training runs: data, network, updates, validation, checkpoints and metrics in a folder, as `sparc train` makes them.
+"""Training runs, as of `sparc train`: data, network, updates, validation, checkpoints and metrics in a folder.
 
     run = sparc.Run("FordA", folder="runs/mine", cell="rtu", updates=2000, seed=1)
     run.execute(lambda event: print(event["stage"]))
@@ -47,7 +47,7 @@ def _mark(config, target, member):
 
 
 def _apply(config, settings):
-    """Settings by their names into the structure that has them; texts are kept by the structure."""
+    """Assigns settings by name to the structures that have them; strings are kept alive by the structure."""
     read = {name: settings.pop(name) for name in list(settings) if name in _READ}
     read_options(read, config.read)
     for name, value in read.items():
@@ -70,7 +70,7 @@ def _apply(config, settings):
 
 
 def _written(folder, content, ending, force):
-    """The file beside the folder that has these bytes. That of a run that exists is kept: resuming needs it as it was."""
+    """Path of the data file next to the folder. The file of an existing run is kept, since resuming needs it unchanged."""
     path = folder.with_name(folder.name + ending)
     if (folder / "config.json").exists() and not force:
         if not path.exists() or path.read_bytes() != content:
@@ -96,12 +96,12 @@ class Run(Guarded):
     """A training run.
 
     data     a generated task, a named data set, a file, a Dataset, or arrays: (x, y) with x[N, T, C] or a list of [T, C].
-             Arrays are written beside the folder, as FOLDER.npz or FOLDER.ts, so that the run can be resumed
-    folder   where config.json, metrics and checkpoints go; None: a temporary folder, which goes with the run
+             Arrays are written next to the folder, as FOLDER.npz or FOLDER.ts, so that the run can be resumed
+    folder   folder of config.json, metrics and checkpoints; None: a temporary folder, removed with the object
 
     Settings are those of `sparc train` by the names of sparc_run_config, sparc_train_config, sparc_network_config and
     sparc_read_options: cell, modes, layers, updates, batch, learning_rate, seed, threads, objective="regress", resume=True, force=True,
-    ... What is not given is the paper's."""
+    ... Defaults are those of `sparc train`."""
 
     folder: Path
 
@@ -129,7 +129,7 @@ class Run(Guarded):
 
     @classmethod
     def load(cls, folder: Any, threads: int = 0) -> "Run":
-        """Load the run of a folder, to continue it."""
+        """Loads the run in a folder, to continue it."""
         threads = integer(threads, "threads")
         handle = Handle(lambda out: library.sparc_run_load(text(folder), threads, out), "sparc_run_free")
         return cls(None, folder, _handle=handle)
@@ -163,13 +163,13 @@ class Run(Guarded):
 
     @property
     def result(self) -> dict[str, Any]:
-        """How the run stands: finished, done (updates), best and final scores, and test where there is such a part."""
+        """Result so far: finished, done (updates), best and final scores, and test if there is a test part."""
         with self._lock:
             return _dictionary(library.sparc_run_result_of(self._handle))
 
     @property
     def config(self) -> dict[str, Any]:
-        """The settings of config.json, which `sparc train --config` takes; {} before the run has begun."""
+        """The settings in config.json, as for `sparc train --config`; {} before the run has started."""
         path = self.folder / "config.json"
         return json.loads(path.read_text()) if path.exists() else {}
 
@@ -180,7 +180,7 @@ class Run(Guarded):
 
     @property
     def checkpoint(self) -> Path:
-        """The best checkpoint, or the last one where nothing was validated."""
+        """Path of the best checkpoint, or of the last one without validation."""
         best = self.folder / "best.safetensors"
         return best if best.exists() else self.folder / "last.safetensors"
 

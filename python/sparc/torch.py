@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Cells and networks as modules of PyTorch, on the CPU, with the library's exact backward.
+"""Cells and networks as PyTorch modules, on the CPU, with the library's exact backward.
 
     layer = sparc.torch.Layer("sparc", inputs=3, modes=64)
     y, state = layer(x)                            # x[B, T, 3]; y[B, T, layer.outputs]
@@ -39,7 +39,7 @@ _PRECISION = {"": 0, "_f64": 1}  # sparc_precision
 
 @functools.lru_cache(maxsize=256)
 def _cell(description: str) -> Cell:
-    """The cell of "kind/inputs/modes/options", by which an operator knows it."""
+    """The cell of "kind/inputs/modes/options", the key that operators receive."""
     kind, inputs, modes, options = description.split("/", 3)
     return Cell(kind, int(inputs), int(modes), options or None)
 
@@ -50,7 +50,7 @@ def _network(config: str) -> _Network:
 
 
 class _Scratch(threading.local):
-    """Memory of one thread for calls that keep nothing in it."""
+    """Scratch memory of one thread."""
 
     memory: Optional[Tensor] = None
 
@@ -78,7 +78,7 @@ def _line(bytes_of, *arguments):
 
 
 def _bound(bytes_of, B, T, *arguments):
-    """A size that holds bytes_of(B, T), also where B and T are symbols of the compiler."""
+    """An upper bound of bytes_of(B, T), also for symbolic B and T of the compiler."""
     slope, per_stream, per_step, constant = _line(bytes_of, *arguments)
     return slope * B * T + per_stream * B + per_step * T + constant
 
@@ -109,7 +109,7 @@ def _memory(size, needed):
 
 
 def _checked(x, inputs, **others):
-    """Shapes of x[B, T, inputs] and of the arrays beside it."""
+    """Shapes of x[B, T, inputs] and of the other arrays."""
     if x.dim() != 3 or x.shape[2] != inputs or x.shape[0] < 1 or x.shape[1] < 1:
         raise ValueError(f"x has the shape {tuple(x.shape)}, expected (streams, steps, {inputs})")
     for name, (tensor, shape) in others.items():
@@ -127,7 +127,7 @@ def _no_vmap(name):
 
 
 def _no_transforms():
-    """torch.func.jvp would take an operator without a formula for a constant; grad would say what its author should do."""
+    """Refuses torch.func transforms: jvp would treat an operator without a formula as a constant."""
     if torch.compiler.is_compiling():
         return
     transform, kinds = torch._C._functorch.peek_interpreter_stack(), torch._C._functorch.TransformType
@@ -214,7 +214,7 @@ _no_vmap("sparc::sequence_backward")
 
 
 def _network_arrays(network, x, mask, state0, lengths, dropout, y, last):
-    """The structure of a sequence, and what it points to beside tensors."""
+    """The structure of a sequence, and the objects other than tensors that it points to."""
     outputs = (ctypes.c_void_p * 1)(_pointer(y))
     drop = None if dropout is None else sparc_dropout(*(int(v) % 2**64 for v in dropout.tolist()))
     sequence = sparc_network_sequence(_pointer(x), _pointer(mask), _pointer(state0), _pointer(lengths),
@@ -302,7 +302,7 @@ _no_vmap("sparc::network_backward")
 
 
 class _Module(torch.nn.Module):
-    """Parameters by the names of blocks; those with dots lie in modules of their own."""
+    """Parameters by block name; names with dots are placed in submodules."""
 
     def _take(self, owner, params):
         self._names = [block.name for block in owner.blocks]
@@ -317,7 +317,7 @@ class _Module(torch.nn.Module):
             module.register_parameter(leaf, torch.nn.Parameter(values))
 
     def _named(self, name) -> Tensor:
-        """A parameter, or the tensor that torch.func.functional_call has put in its place."""
+        """A parameter, or the tensor that torch.func.functional_call substitutes for it."""
         return functools.reduce(getattr, name.split("."), self)
 
     def flat(self) -> Tensor:
@@ -372,24 +372,24 @@ class Layer(_Module):
         return _cell(self.description)
 
     def forward(self, x: Tensor, state: Optional[Tensor] = None, mask: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
-        """Runs x[B, T, inputs]; gives y[B, T, outputs] and the state behind the last step."""
+        """Runs x[B, T, inputs]; returns y[B, T, outputs] and the state after the last step."""
         x, state, mask = self._arguments(x, state, mask)
         _checked(x, self.inputs, state=(state, (x.shape[0], self.state_size)), mask=(mask, tuple(x.shape[:2])))
         y, last, _ = torch.ops.sparc.sequence(self.flat(), x, mask, state, self.description, self.threads, self.chunk)
         return y, last
 
     def extra_repr(self) -> str:
-        """What print(layer) shows."""
+        """Text for print(layer)."""
         return f"{self.kind!r}, inputs={self.inputs}, modes={self.modes}, options={self.options!r}"
 
 
 class Network(_Module):
     """A whole network: y, state = network(x, state=None, mask=None, lengths=None), with y[B, outputs], or [B, T, outputs]
-    for head="steps": logits, or numbers. Arguments are those of sparc.Network, whose names parameters have, too.
+    for head="steps": logits, or values. Arguments and parameter names are those of sparc.Network.
 
-    lengths[B] says how many steps of each sequence count; state is then NaN, unless all do. Dropout follows train() and
-    eval() and the random numbers of PyTorch. preprocessing is what a model file has besides weights: load() fills it in,
-    save() writes it, normalise() applies it."""
+    lengths[B] is the number of valid steps of each sequence; state is NaN if one is shorter than T. Dropout follows train()
+    and eval() and uses PyTorch's random numbers. preprocessing is stored in model files: load() reads it, save() writes it,
+    normalise() applies it."""
 
     def __init__(self, inputs: int, outputs: int, cell: str = "sparc", modes: int = 64, *, seed: int = 0,
                  threads: int = 0, **settings: Any):
@@ -403,12 +403,12 @@ class Network(_Module):
 
     @property
     def description(self) -> _Network:
-        """The network without its numbers."""
+        """The description of the network."""
         return _network(self.config)
 
     def forward(self, x: Tensor, state: Optional[Tensor] = None, mask: Optional[Tensor] = None,
                 lengths: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
-        """Runs x[B, T, inputs]; gives the outputs of the head and the state behind the last step."""
+        """Runs x[B, T, inputs]; returns the outputs of the head and the state after the last step."""
         x, state, mask = self._arguments(x, state, mask)
         B, T = x.shape[0], x.shape[1]
         _checked(x, self.inputs, state=(state, (B, self.state_size)), mask=(mask, (B, T)), lengths=(lengths, (B,)))
@@ -423,7 +423,7 @@ class Network(_Module):
         return y, last
 
     def normalise(self, x: Tensor) -> Tensor:
-        """Raw values as the network takes them."""
+        """Raw values, normalised for the network."""
         if self.preprocessing.mean is None:
             return x
         mean, stddev = (torch.as_tensor(v, dtype=torch.float64) for v in self.preprocessing[:2])
@@ -448,5 +448,5 @@ class Network(_Module):
         return module
 
     def extra_repr(self) -> str:
-        """What print(network) shows."""
+        """Text for print(network)."""
         return ", ".join(f"{name}={value!r}" for name, value in json.loads(self.config).items() if value is not None)
