@@ -7,16 +7,16 @@
 
 #include <string.h>
 
-const sparc_columns *channels_like(const sparc_model *model, const sparc_read_options *given, sparc_columns *room) {
+const sparc_columns *channels_like(const sparc_model *model, const sparc_read_options *given, sparc_columns *buffer) {
   const sparc_columns *names = sparc_model_preprocessing(model)->columns;
   if (!names) return NULL;
-  *room = *names;
-  if (given->label_column) room->label = NULL;
-  if (given->id_column) room->id = NULL;
-  if (given->time_column) room->time = NULL;
-  if (given->ignore_columns) room->ignored = 0;
-  if (given->channels > 0) room->channels = 0;
-  return room;
+  *buffer = *names;
+  if (given->label_column) buffer->label = NULL;
+  if (given->id_column) buffer->id = NULL;
+  if (given->time_column) buffer->time = NULL;
+  if (given->ignore_columns) buffer->ignored = 0;
+  if (given->channels > 0) buffer->channels = 0;
+  return buffer;
 }
 
 channel_text channels_list(const sparc_columns *columns) {

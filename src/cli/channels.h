@@ -9,11 +9,11 @@
 #define BY_POSITION_SETTING \
   { "by-position", NULL, FLAG(by_position), ROLE(UNRECORDED) }
 
-/* channels_like is what read.columns should be: the names that the model has, in `room`, without those that the command
- * line says something else of; `given` is what it says of reading. NULL: there are none. */
-const sparc_columns *channels_like(const sparc_model *model, const sparc_read_options *given, sparc_columns *room);
+/* channels_like returns a value for read.columns: the model's columns, stored in `buffer`, except those that the command
+ * line (`given`) sets otherwise. NULL: the model has none. */
+const sparc_columns *channels_like(const sparc_model *model, const sparc_read_options *given, sparc_columns *buffer);
 
-/* channels_warn says on standard error when the channels of a file, or the values of its rows, could not be matched by
+/* channels_warn prints a warning if the channels of a file, or the values of its rows, could not be matched by
  * name though the model, or the file, has names */
 void channels_warn(const char *who, const char *file, const sparc_columns *model, const sparc_columns *found);
 

@@ -28,7 +28,7 @@ static const char *const baselines[] = {[NEAREST] = "1nn", [WARPED] = "dtw", NUL
 
 typedef struct eval_settings {
   const char *who, *argument[2];
-  char model[CLI_PATH]; /* the file that the first of two arguments stands for */
+  char model[CLI_PATH]; /* path of the model given by the first of two arguments */
   const char *root;
   int part;     /* -1: not given */
   int baseline; /* -1: a model */
@@ -74,9 +74,9 @@ static const cli_option eval_options[] = {
 
 static const char doc[] =
     "Evaluate a trained MODEL, a checkpoint or a run folder with its best one, on a labelled FILE, a named data set, "
-    "or a generated task. The normalisation and the labels are those stored in the model, and what is not said about a "
-    "file is as it was of the training data. Of a data set the test part is used where there is one, else the "
-    "validation part; a FILE is used whole unless a part is asked for."
+    "or a generated task. The normalisation and the labels are those stored in the model, and options of "
+    "reading default to those of the training data. Of a data set the test part is used where there is one, else the "
+    "validation part; a FILE is used whole unless a part is given."
     "\vExit status: 0 done, 1 failed, 2 usage, 3 a file is missing or malformed, or has labels that the model does "
     "not know.";
 
@@ -288,8 +288,8 @@ static json_t *json_evaluation(const eval_settings *e, const subject *s, const s
   return object;
 }
 
-/* an example that the model cannot take is the data's fault here */
-static sparc_status blame_data(const subject *s, sparc_status status) {
+/* SPARC_INVALID becomes SPARC_FORMAT: the model comes from a valid file, so the examples are at fault */
+static sparc_status as_data_error(const subject *s, sparc_status status) {
   if (status != SPARC_INVALID) return status;
   char sentence[512];
   snprintf(sentence, sizeof sentence, "%s", sparc_error());
@@ -304,7 +304,7 @@ static sparc_status evaluate(const eval_settings *e, sparc_model *model, const s
   sparc_evaluation v;
   sparc_status status = sparc_model_evaluate(model, &s->samples, &v);
   if (status == SPARC_OK && confusion) status = count_confusion(model, s, p->classes, matrix);
-  if (status != SPARC_OK) return blame_data(s, status);
+  if (status != SPARC_OK) return as_data_error(s, status);
   const double baseline_mse = o == TARGETS ? baseline_error(&s->samples, p) : 0;
   if (!e->tool.json) {
     print_evaluation(e, s, &v, o, baseline_mse);

@@ -68,9 +68,8 @@ static const char doc[] =
     "Print the class and the probability of every class for each row of FILE, which may have any format that "
     "`sparc data` reads; labels in it are ignored. With - rows of values, without labels, are read from standard "
     "input: numbers with commas between them, those of one step together; with --follow each line is the next step of "
-    "one sequence. The model's normalisation is applied, and what is not said about the file is as it was of the "
-    "training "
-    "data."
+    "one sequence. The model's normalisation is applied, and options of reading default to those of the "
+    "training data."
     "\vExit status: 0 done, 1 failed, 2 usage, 3 a file is missing or malformed.";
 
 /* ---- prediction ---------------------------------------------------------------------------------- */
@@ -356,7 +355,7 @@ static sparc_status take_line(sparc_model *model, pending *p, const char *line, 
                               predictions *w) {
   const sparc_status status = p->state ? take_step(model, p, line, size, w) : take_row(p, line, size, w);
   if (status != SPARC_FORMAT || !keep_going) return status;
-  cli_message(w->who, "%s; the line is left out", sparc_error());
+  cli_message(w->who, "%s; the line is skipped", sparc_error());
   return SPARC_OK;
 }
 
@@ -392,7 +391,7 @@ static sparc_status predict_stream(sparc_model *model, const predict_settings *s
     predictions_header(w);
     status = read_rows(model, &p, s->keep_going, w);
   }
-  /* rows before a bad one are answered */
+  /* rows before a bad one get predictions */
   char sentence[512];
   snprintf(sentence, sizeof sentence, "%s", sparc_error());
   const sparc_status rest = predict_pending(model, &p, w);

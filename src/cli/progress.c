@@ -2,7 +2,7 @@
 /* progress.c: progress line, sparklines, and signals.
  *
  * The sparkline shows the whole job in a fixed number of buckets: when they are full, neighbours are joined and each
- * bucket stands for twice as many steps, so memory is constant and the whole history is shown.
+ * bucket covers twice as many steps, so memory is constant and the whole history is shown.
  */
 #include "cli/progress.h"
 
@@ -29,7 +29,7 @@ struct progress {
   const char *label;
   bool live; /* rewrites its line on a terminal */
   bool silent;
-  bool drawn; /* the cursor stands behind a drawn line */
+  bool drawn; /* the cursor is at the end of a drawn line */
   long first, done, total;
   double begun, shown;     /* seconds */
   double bucket[BUCKETS];  /* mean value of `span` steps each; the last one may be filling */

@@ -34,9 +34,9 @@ void progress_finish(progress *p);
 /* sparkline draws count values with eight heights into text (UTF-8, or ASCII where the locale is not UTF-8). */
 void sparkline(const double *values, int count, int width, char *text, int size);
 
-/* interrupt_catch installs the handlers; interrupt_requested says whether a signal has come, interrupt_signal which.
- * interrupt_release gives signals their usual effect again, for a process that is about to become another program:
- * until that one catches them, they end it instead of being lost. False: one has come already. */
+/* interrupt_catch installs the handlers; interrupt_requested returns whether a signal has arrived, interrupt_signal which.
+ * interrupt_release restores the default actions before exec of another program: until that one catches signals, they
+ * terminate it instead of being lost. False: one has arrived already. */
 void interrupt_catch(void);
 bool interrupt_release(void);
 bool interrupt_requested(void);

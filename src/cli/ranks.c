@@ -24,7 +24,7 @@ void cli_ranks_silence(void) {
   if (nothing > STDERR_FILENO) close(nothing);
 }
 
-/* argp's end of the program; the code is what it is */
+/* exit handler, for argp's calls of exit(); the exit code cannot be changed here */
 static void leave_at_exit(int code, void *unused) {
   (void)unused;
   (void)cli_ranks_leave("sparc", (exit_code)code);

@@ -148,7 +148,7 @@ static void print_hints(const sparc_rl_run *run) {
   const sparc_ppo_config *p = &c->ppo;
   char agent[CLI_PATH];
   snprintf(agent, sizeof agent, "%s/last.safetensors", c->folder);
-  printf("\nWhat to type next:\n  sparc rl --eval %s", cli_shell_word(agent).text);
+  printf("\nNext:\n  sparc rl --eval %s", cli_shell_word(agent).text);
   if (is_plugin(p->task)) printf(" --plugin %s", cli_shell_word(p->task).text);
   putchar('\n');
   printf("  sparc envs %s", cli_shell_word(p->task).text);

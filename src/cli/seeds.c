@@ -18,8 +18,8 @@ static sparc_status parse(const char *text, uint64_t *first, int *count) {
   const char *second = *end == '-' ? end + 1 : text;
   const unsigned long long b = strtoull(second, &end, 10);
   if (strspn(text, "0123456789-") != strlen(text) || *text == '-' || *second == '-' || !*second || *end || b < a ||
-      b - a >= MOST_SEEDS)
-    return fail(SPARC_INVALID, "--seeds is '%.60s', expected A-B, at most %d seeds", text, MOST_SEEDS);
+      b - a >= MAX_SEEDS)
+    return fail(SPARC_INVALID, "--seeds is '%.60s', expected A-B, at most %d seeds", text, MAX_SEEDS);
   *first = a;
   *count = (int)(b - a) + 1;
   return SPARC_OK;
@@ -29,7 +29,7 @@ typedef struct seed_runs {
   const seeds_work *work;
   uint64_t first;
   int count, next;
-  double score[MOST_SEEDS]; /* by seed; NAN: none */
+  double score[MAX_SEEDS]; /* by seed; NAN: none */
   char name[sizeof((seeds_scores *)0)->name];
 } seed_runs;
 
@@ -40,7 +40,7 @@ static int next_seed(void *user) {
 
 static const char *unit_of(const seeds_work *w) { return w->unit ? w->unit : "seed"; }
 
-/* OUT/s3; NULL: each run has its usual folder */
+/* OUT/s3; NULL: each run has its default folder */
 static const char *folder_in(const seeds_work *w, uint64_t seed, char folder[CLI_PATH - 64]) {
   snprintf(folder, CLI_PATH - 64, "%.4000s/%c%llu", w->out ? w->out : "", *unit_of(w), (unsigned long long)seed);
   return w->out ? folder : NULL;

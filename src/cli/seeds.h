@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { MOST_SEEDS = 1000 };
+enum { MAX_SEEDS = 1000 };
 
 /* rows (io/settings_rows.h) of a structure with members of these names */
 /* clang-format off */
@@ -22,12 +22,12 @@ typedef struct seeds_work {
   const char *seeds; /* "A-B", or "A" for a single one */
   const char *unit;  /* what is counted; NULL: "seed". Its first letter is that of the folders */
   int jobs;          /* processes at a time */
-  const char *out;   /* the folder of their folders; NULL: each has its usual one */
+  const char *out;   /* the folder of their folders; NULL: each has its default one */
   bool quiet;        /* prints no line for each run */
   bool resumes;      /* one of the runs must have been begun before; the others may be new */
   /* folder_of names the folder of one, below `folder` unless that is NULL */
   sparc_status (*folder_of)(void *user, uint64_t seed, const char *folder, char *path, size_t size);
-  /* run does one, in `folder` unless it is NULL, and writes a line "SCORE NAME" to `out` where it has a score */
+  /* run performs one, in `folder` unless it is NULL, and writes a line "SCORE NAME" to `out` where it has a score */
   exit_code (*run)(void *user, uint64_t seed, const char *folder, int out);
   void *user;
 } seeds_work;
@@ -39,7 +39,7 @@ typedef struct seeds_scores {
   char name[32]; /* of the score */
 } seeds_scores;
 
-/* seeds_run does them all and says what came out: the first code other than EXIT_DONE */
+/* seeds_run performs all runs and returns the first code other than EXIT_DONE */
 exit_code seeds_run(const seeds_work *work, seeds_scores *scores);
 
 #endif

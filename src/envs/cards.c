@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cards.c: the card tasks of POPGym: what was on the cards has to be remembered, counted or guessed.
+/* cards.c: the card tasks of POPGym, in which cards must be remembered, counted or guessed.
  *
- * They share one skeleton. An episode shuffles a deck (or two) and shows a card per step; a task says what is seen at
- * step t and the target action of step t, if there is one. The correct action earns `scale`, a wrong one costs it.
- * Where the sources of these tasks disagree, docs/environments.md says what is done here and why.
+ * They share one skeleton. An episode shuffles a deck (or two) and shows a card per step; a task defines the observation
+ * and the target action, if there is one, of step t. The correct action earns `scale`, a wrong one costs it.
+ * Where the sources of these tasks disagree, docs/environments.md documents the choice and the reason.
  */
 #include "base/error.h"
 #include "base/options.h"
@@ -152,7 +152,7 @@ static void one_hot(float *values, int count, int which) {
   for (int i = 0; i < count; i++) values[i] = i == which;
 }
 
-/* card t; none behind the last step */
+/* card t; none after the last step */
 static void show_card(const card_model *m, const card_state *s, float *observation) {
   one_hot(observation, m->values, s->t < m->cards ? s->card[s->t] : -1);
 }
@@ -180,8 +180,8 @@ static const card_task autoencode = {
     .guess = autoencode_target,
 };
 
-/* The same as one published program has it: zeros while the cards are dealt, the last card while they are asked for,
- * and a question too many, for the first card again. Kept to compare with that program. */
+/* The same as in one published program: zeros while the cards are dealt, the last card during recall, and one query too
+ * many, for the first card again. Kept to compare with that program. */
 static void ascoded_shape(card_model *m, sparc_env_shape *shape) {
   autoencode_shape(m, shape);
   shape->horizon++;
@@ -216,7 +216,7 @@ static const card_task autoencode_ascoded = {
 
 /* ---- count-recall: how often was this card shown before? ------------------------------------------ */
 
-/* obs(t) = (shown v[t], asked q[t]); target #{s < t: v[s] = q[t]} */
+/* obs(t) = (shown v[t], queried q[t]); target #{s < t: v[s] = q[t]} */
 static void count_recall_shape(card_model *m, sparc_env_shape *shape) {
   shape->observation = 2 * m->values;
   shape->choices = m->cards / m->values + 1;
@@ -243,7 +243,7 @@ static const card_task count_recall = {
 
 /* ---- repeat-first: the suit of the first card, all the time ---------------------------------------- */
 
-/* obs(t) = (card t, t = 0?); target c[0]. Of N answers N - 1 make a return of 1: the first needs no memory. */
+/* obs(t) = (card t, t = 0?); target c[0]. N - 1 correct actions of N give a return of 1: the first needs no memory. */
 static void repeat_first_unmarked_shape(card_model *m, sparc_env_shape *shape) {
   (void)shape;
   m->scale = 1 / (float)(m->cards - 1);
@@ -352,8 +352,8 @@ static const card_task higher_lower = {
 #define CARD_KINDS(ROW)                                                                                           \
   ROW(autoencode, "autoencode", -0.5, 1, "watch 52 cards, then name their suits in reverse")                      \
   ROW(autoencode_ascoded, "autoencode-ascoded", -53.0 / 104, (2 * (14 + 13.0 / 51) - 53) / 52,                    \
-      "autoencode with the slips of one program")                                                                 \
-  ROW(count_recall, "count-recall", -25.0 / 27, 1, "tell how often the asked card was shown before")              \
+      "autoencode with the errors of one program")                                                                \
+  ROW(count_recall, "count-recall", -25.0 / 27, 1, "count how often the queried card was shown before")           \
   ROW(repeat_first, "repeat-first", -26.0 / 51, 52.0 / 51, "repeat the suit of the first card, which is marked")  \
   ROW(repeat_first_unmarked, "repeat-first-unmarked", -26.0 / 51, 52.0 / 51, "repeat the suit of the first card") \
   ROW(repeat_previous, "repeat-previous", -0.5, 1, "repeat the suit of four steps ago")                           \

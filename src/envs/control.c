@@ -30,11 +30,11 @@ static const sparc_option noise_options[] = {
      .fallback = -1,
      .low = 0,
      .high = 10,
-     .help = "deviation of the noise"},
+     .help = "standard deviation of the noise"},
     {.name = NULL}};
 static const sparc_option no_options[] = {{.name = NULL}};
 
-/* the deviation that the options of a noisy kind say, 0 for the others */
+/* the standard deviation of the noise from the options of a noisy kind; 0 for the others */
 static sparc_status parse_noise(const char *name, const sparc_option *rules, const char *options, double *noise) {
   double option[MAX_OPTIONS];
   sparc_status status = options_parse(name, rules, options, option);
@@ -139,7 +139,7 @@ static double cost_to_go(const pendulum_model *m, pendulum_state s) {
   return (1 - a) * ((1 - b) * left[0] + b * left[1]) + a * ((1 - b) * right[0] + b * right[1]);
 }
 
-/* the best of `count` torques from -2 to 2, and what it costs from here on, apart from the present place */
+/* returns the cost-to-go of the best of `count` torques from -2 to 2, without that of the current position */
 static double best_torque(const pendulum_model *m, pendulum_state s, double sine, int count, double *torque) {
   double least = INFINITY;
   for (int k = 0; k < count; k++) {
@@ -238,7 +238,7 @@ static void cartpole_step(const void *model, void *scratch, void *state, sparc_r
   cartpole_show(model, s, random, observation);
 }
 
-/* an episode goes on only between these bounds */
+/* an episode ends outside these bounds */
 static int cartpole_state_valid(const void *model, const void *state, int steps) {
   (void)model, (void)steps;
   const cartpole_state *s = state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* control.h: the states of the control tasks, for those who set one up by hand. */
+/* control.h: the states of the control tasks, for tests that set them. */
 #ifndef SPARC_ENVS_CONTROL_H
 #define SPARC_ENVS_CONTROL_H
 

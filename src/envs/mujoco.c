@@ -37,9 +37,9 @@ typedef struct robot {
   double bonus, cost;                                /* of a step, and of |a|^2 */
   double speed;                                      /* observed velocities are clipped to +-speed */
   double noise;   /* of the first state: positions uniform on +-noise around the pose, velocities as well or ... */
-  bool normal;    /* ... normal with this deviation */
+  bool normal;    /* ... normal with this standard deviation */
   int frame_skip; /* physics steps of one action */
-  int ground;     /* leading entries of qpos that say where on the ground it is; never observed */
+  int ground;     /* leading entries of qpos that are the position on the ground; never observed */
 } robot;
 
 static bool ant_fallen(const mjModel *m, const mjData *d) {
@@ -124,7 +124,7 @@ static void on_error(const char *message) {
 }
 static void on_warning(const char *message) { (void)message; } /* mjData counts them */
 
-/* guarded calls body and returns whether it came to its end; if not, sparc_error() says why */
+/* guarded calls body. False: MuJoCo reported an error, see sparc_error(). */
 static bool guarded(void (*body)(void *), void *context) {
   const mujoco_handler error = mujoco->get_tls_error_fn(), warning = mujoco->get_tls_warning_fn();
   jmp_buf jump;
@@ -160,7 +160,7 @@ static void load_body(void *context) {
   mujoco->delete_vfs(job->vfs);
 }
 
-/* NULL: *status says why */
+/* NULL: see *status */
 static mjModel *load_model(const embedded_file *file, sparc_status *status) {
   loading job = {.file = file, .vfs = sparc_alloc(sizeof *job.vfs)};
   if (!job.vfs) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* mujoco_library.c: finds MuJoCo at run time.
  *
- * The library is opened by its soname, never by a path: the dynamic loader searches where the system and the user told
- * it to, and no file that we read can name another one. The layout of mjModel and mjData changes with every version, so
+ * The library is opened by its soname, never by a path: the dynamic loader searches the paths of the system and
+ * the user, and no input file can name another one. The layout of mjModel and mjData changes with every version, so
  * only the version of the headers is used.
  */
 #include "envs/mujoco_library.h"
@@ -24,7 +24,7 @@ const mujoco_library *const mujoco = &library;
 static char problem[400]; /* "": there is none */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* the address of a function in *pointer; 0: there is none, and problem says so */
+/* the address of a function in *pointer; 0: there is none, see problem */
 static int find(void *handle, const char *soname, const char *name, void *pointer) {
   const bool found = dynamic_function(handle, name, pointer);
   if (!found) snprintf(problem, sizeof problem, "%s has no function %s", soname, name);

@@ -44,7 +44,7 @@ typedef struct mujoco_library {
 } mujoco_library;
 
 /* mujoco_load loads the library on the first call of the process. SPARC_UNSUPPORTED: it is missing, or its version is
- * not that of the headers; later calls say the same. */
+ * not that of the headers; later calls return the same. */
 sparc_status mujoco_load(void);
 
 /* the functions, after mujoco_load returned SPARC_OK */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* robots.c: the kinds of robot environments, one row each.
  *
- * NAME-p sees positions only and has to remember what its velocities are made of, NAME-v sees velocities only, NAME
- * sees both. cheetah-p keeps one number more than there are positions, the forward velocity, because the experiments of
- * the paper did; cheetah-p8 is strict. The returns of a random policy, N(0, 1) per motor, do not depend on what is
- * seen; docs/robots.md has the command that measures them.
+ * NAME-p observes positions only, so velocities must be inferred from memory, NAME-v velocities only, NAME
+ * both. cheetah-p keeps one number more than there are positions, the forward velocity, because the experiments of
+ * the paper did; cheetah-p8 is strict. The returns of a random policy, N(0, 1) per motor, do not depend on the
+ * observation; docs/robots.md has the command that measures them.
  */
 #include "envs/robots.h"
 

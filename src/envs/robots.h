@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* robots.h: walking robots as environments: the list of kinds (robots.c) and the physics behind them (mujoco.c).
+/* robots.h: walking robots as environments: the list of kinds (robots.c) and their physics (mujoco.c).
  *
  * The kinds exist in every build, so that a build without MuJoCo can name the package that it lacks.
  */
@@ -8,15 +8,15 @@
 
 #include "sparc/env.h"
 
-/* What a kind sees of its robot: `count` numbers from number `first` on of the full observation, which is qpos without
- * the place on the ground, then qvel. */
+/* The observation of a kind: `count` numbers from index `first` on of the full observation, which is qpos without the
+ * position on the ground, then qvel. */
 typedef struct robot_task {
   const char *name;  /* of the kind, for errors */
   const char *robot; /* "ant", "cheetah", "hopper" or "walker" */
   int first, count;
 } robot_task;
 
-/* robots_available returns SPARC_OK if a robot can be created; if not, sparc_error() says what is missing. */
+/* robots_available returns SPARC_OK if a robot can be created; if not, sparc_error() names what is missing. */
 sparc_status robots_available(void);
 
 /* The hooks of every kind, in mujoco.c; see sparc_env_kind. */
@@ -32,7 +32,7 @@ int robot_segments(const void *model, void *scratch, const void *state, double (
 
 int robot_state_valid(const void *model, const void *state, int steps);
 
-/* robot_load puts a state into the scratch, an mjData, and returns the mjModel: for tests, which then know both */
+/* robot_load copies a state to the scratch, an mjData, and returns the mjModel, for tests */
 const void *robot_load(const void *model, void *scratch, const void *state);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* search.c: tasks of POPGym in which actions are questions: a bandit, battleship, minesweeper and concentration.
+/* search.c: tasks of POPGym in which actions are queries: a bandit, battleship, minesweeper and concentration.
  *
- * Not in the paper. Their observation is the answer to the last action and does not say which action that was, so they
- * are only sensible for an agent that is told its previous action. Oracles see what is hidden. None has options.
+ * Not in the paper. The observation is the result of the last action without the action itself, so the agent needs its
+ * previous action as an input. Oracles see the hidden state. None has options.
  */
 #include "base/error.h"
 #include "base/options.h"

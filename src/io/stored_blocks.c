@@ -102,7 +102,7 @@ sparc_status stored_settings_read(const sparc_tensors *file, const char *path, c
   return status;
 }
 
-sparc_status stored_blame(const char *path, const char *what, sparc_status status) {
+sparc_status stored_format_error(const char *path, const char *what, sparc_status status) {
   if (status != SPARC_INVALID && status != SPARC_FORMAT) return status;
   char message[256];
   snprintf(message, sizeof message, "%s", sparc_error());

@@ -55,8 +55,8 @@ sparc_status stored_array_read(const sparc_tensors *file, const char *path, cons
 /* stored_settings_read reads every setting of the form that has a key, in the range that it has */
 sparc_status stored_settings_read(const sparc_tensors *file, const char *path, const settings_binding *binding);
 
-/* stored_blame makes a failure by an argument, which a file has caused, one of the file: "'PATH': WHAT: ..." */
-sparc_status stored_blame(const char *path, const char *what, sparc_status status);
+/* stored_format_error converts SPARC_INVALID, caused by values of a file, to SPARC_FORMAT with "'PATH': WHAT: ..." */
+sparc_status stored_format_error(const char *path, const char *what, sparc_status status);
 
 /* ---- writing ---- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* bank.c: the description of a filter bank, and its draw for given signals.
+/* bank.c: the description of a filter bank, and its initialisation from sample signals.
  *
  * A bank is meant to stay as it is drawn, with a readout on top that is fitted in closed form (train/ridge.h): random
- * filters whose scales cover what the signals have, and thresholds where the signals cross them.
+ * filters whose time scales cover those of the signals, and thresholds within the range of the signals.
  */
 #include "nn/bank.h"
 
@@ -48,21 +48,21 @@ const sparc_layer_kind layer_bank = {.name = "bank",
                                      .ops = &bank_ops_f32,
                                      .ops_f64 = IN_DOUBLE(&bank_ops_f64)};
 
-/* ---- drawn for signals --------------------------------------------------------------------------- */
+/* ---- initialisation ------------------------------------------------------------------------------ */
 
 static const double pi = 3.14159265358979323846;
-static const size_t most_samples = 1024; /* states of a mode whose quantiles are taken */
-static const double slope = 10;          /* of a threshold, per standard deviation of what it is on */
-static const double margin = 0.02;       /* quantiles are from here to 1 - margin */
+static const size_t max_samples = 1024; /* states of a mode whose quantiles are taken */
+static const double slope = 10;         /* of a threshold, per standard deviation of its feature */
+static const double margin = 0.02;      /* quantiles are from here to 1 - margin */
 
 typedef struct calibration {
   const bank *at;
   const bank_signal *signal;
   size_t signals, steps; /* of all signals */
   float *params;
-  double *change;  /* (C): deviation of differences by that of values */
-  double *re, *im; /* (most_samples): states of the mode at hand */
-  double *value;   /* (most_samples): of the feature at hand */
+  double *change;  /* (C): standard deviation of differences over that of values */
+  double *re, *im; /* (max_samples): states of the current mode */
+  double *value;   /* (max_samples): of the current feature */
 } calibration;
 
 static int longest_of(const calibration *k) {
@@ -87,7 +87,7 @@ static void measure_changes(calibration *k) {
   }
 }
 
-/* a mode reads one channel or its differences; of several channels another one, too */
+/* a mode reads one channel or its differences; with several channels, a second one, too */
 static void draw_mode(const calibration *k, sparc_random *stream, size_t m, double longest) {
   const bank *at = k->at;
   const double log_tau = sparc_random_uniform(stream) * log(longest);
@@ -106,7 +106,7 @@ static void draw_mode(const calibration *k, sparc_random *stream, size_t m, doub
 /* the states of a mode at evenly spaced steps of all signals */
 static size_t sample_states(const calibration *k, size_t m) {
   const bank *at = k->at;
-  const size_t C = at->C, every = (k->steps + most_samples - 1) / most_samples;
+  const size_t C = at->C, every = (k->steps + max_samples - 1) / max_samples;
   const double radius = exp(-exp((double)k->params[at->decay + m])), theta = (double)k->params[at->angle + m];
   const double lambda_re = radius * cos(theta), lambda_im = radius * sin(theta);
   const float *a = k->params + at->input + m * 2 * C;
@@ -153,16 +153,16 @@ static void draw_threshold(const calibration *k, sparc_random *stream, size_t n,
 sparc_status bank_calibrate(const sparc_layer *layer, uint64_t seed, size_t signals, const bank_signal *signal,
                             float *params) {
   const bank *at = bank_of(layer);
-  double *memory = sparc_alloc((3 * most_samples + at->C) * sizeof *memory);
+  double *memory = sparc_alloc((3 * max_samples + at->C) * sizeof *memory);
   if (!memory) return fail(SPARC_NO_MEMORY, "no memory to draw a filter bank");
   calibration k = {.at = at,
                    .signal = signal,
                    .signals = signals,
                    .params = params,
                    .re = memory,
-                   .im = memory + most_samples,
-                   .value = memory + 2 * most_samples,
-                   .change = memory + 3 * most_samples};
+                   .im = memory + max_samples,
+                   .value = memory + 2 * max_samples,
+                   .change = memory + 3 * max_samples};
   for (size_t i = 0; i < signals; i++) k.steps += (size_t)signal[i].length;
   measure_changes(&k);
   const double longest = fmax(2, longest_of(&k) / 4.0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bank.h: a layer that is a bank of spectral filters, and how it is drawn for the data that it will see. */
+/* bank.h: a layer that is a bank of spectral filters, and its initialisation from sample signals. */
 #ifndef SPARC_NN_BANK_H
 #define SPARC_NN_BANK_H
 
@@ -15,21 +15,21 @@ typedef struct bank {
   size_t decay;   /* (M): nu, |lambda| = exp(-exp(nu)) */
   size_t angle;   /* (M): theta, arg lambda */
   size_t input;   /* (M, 2 C): weights of values and of differences */
-  size_t re, im;  /* (P, M): what a feature reads of its mode */
+  size_t re, im;  /* (P, M): weights of the mode's real and imaginary part */
   size_t bias;    /* (P, M) */
 } bank;
 
 static inline const bank *bank_of(const sparc_layer *layer) { return layer->own; }
 
-/* steps of a sequence that the layer will see; (length, channels) */
+/* a sequence of inputs; (length, channels) */
 typedef struct bank_signal {
   const float *x;
   int length;
 } bank_signal;
 
 /* bank_calibrate draws the layer's params: time constants from one step to a quarter of the longest signal, log-uniformly,
- * at most one oscillation in a time constant, directions at random, and thresholds at random quantiles of what
- * features have on the signals. */
+ * at most one oscillation in a time constant, directions at random, and thresholds at random quantiles of the
+ * features on the signals. */
 sparc_status bank_calibrate(const sparc_layer *layer, uint64_t seed, size_t signals, const bank_signal *signal,
                             float *params);
 

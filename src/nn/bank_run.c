@@ -7,7 +7,7 @@
  *   y_t = tanh(re . Re h_t + im . Im h_t + bias)      P M features
  *
  * The mean of y over time is then the fraction of steps that a filter spends above its threshold. A state is Re h,
- * Im h and the last input. Rows of one stream go to the tanh kernel at once, so that a step has the bits of a sequence.
+ * Im h and the last input. Rows of one stream go to the tanh kernel at once, so that steps and sequences are bit-identical.
  */
 #include "base/threads.h"
 #include "nn/bank.h"
@@ -80,7 +80,7 @@ static void forward_sequence(void *context, size_t b) {
   const TYPED(layer_sequence) *s = job->s;
   const size_t T = (size_t)s->T, C = v->C, M = v->M, S = 2 * M + C;
   const real *state0 = s->state0 ? s->state0 + b * s->stride : NULL;
-  real *kept = (real *)s->saved + b * (T + 1) * S; /* (T + 1, S): state0, and the state behind every step */
+  real *kept = (real *)s->saved + b * (T + 1) * S; /* (T + 1, S): state0, and the state after every step */
   for (size_t i = 0; i < S; i++) kept[i] = state0 ? state0[i] : 0;
   for (size_t t = 0; t < T; t++, kept += S) {
     if (s->mask && s->mask[b * T + t] == 0)
@@ -115,8 +115,8 @@ static void step(const sparc_layer *layer, const TYPED(layer_step) * s) {
 typedef struct bank_gradient {
   real *dinput, *dre, *dim, *dbias;
   real *dlambda; /* (2, M) */
-  real *dh;      /* (2, M): of the state behind the step at hand */
-  real *zeros;   /* (2 M + C): the state in front of a segment */
+  real *dh;      /* (2, M): of the state after the current step */
+  real *zeros;   /* (2 M + C): the state before a segment */
 } bank_gradient;
 
 static void features_backward(const bank_view *v, const real *h, const real *y, const real *dy, bank_gradient *g) {
@@ -133,7 +133,7 @@ static void features_backward(const bank_view *v, const real *h, const real *y, 
     }
 }
 
-/* from dh of the state behind a step to that of the state in front of it; dx and dlast, of the input before, are added
+/* from dh of the state after a step to that of the state before it; dx and dlast, of the input before, are added
  * to where they are not NULL */
 static void advance_backward(const bank_view *v, const real *x, const real *before, bank_gradient *g, real *dx,
                              real *dlast) {

@@ -2,7 +2,7 @@
 /* cell_layer.c: the two kinds of layers around one cell: options, blocks, sizes, plans.
  *
  * A residual layer is that of the paper's classification experiments [app:bptt_details]: pre-norm, one direction.
- * Parameters that reach a cell's state are recurrent, all others regular; the cell's own table says which of its blocks
+ * Parameters that reach a cell's state are recurrent, all others regular; the cell's table defines which of its blocks
  * are which.
  */
 #include "nn/cell_layer.h"
@@ -80,12 +80,12 @@ static sparc_status create_cell(sparc_layer *layer, const sparc_option *rules, d
   snprintf(owner, sizeof owner, "layer %s", layer->kind->name);
   sparc_status status = options_parse(owner, rules, request.own, values);
   if (status != SPARC_OK) return status;
-  const bool usual = !*request.cell || (network->cell && strcmp(request.cell, network->cell) == 0);
-  const sparc_cell_config config = {.kind = usual ? network->cell : request.cell,
+  const bool is_default = !*request.cell || (network->cell && strcmp(request.cell, network->cell) == 0);
+  const sparc_cell_config config = {.kind = is_default ? network->cell : request.cell,
                                     .D = (int)layer->inputs,
                                     .H = values[MODES] > 0 ? (int)values[MODES] : network->H,
                                     .options = *request.rest ? request.rest
-                                               : usual       ? network->cell_options
+                                               : is_default  ? network->cell_options
                                                              : NULL,
                                     .kernel = network->kernel};
   status = sparc_cell_create(&config, &layer->cell);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cell_layer_run.c: the schedule of a layer around a cell over whole sequences: what happens before the cell (layer
- * norm), the cell, what happens behind it (readout, GELU, dropout, GLU, residual; or the features of a bare cell), and
+ * norm), the cell, what follows it (readout, GELU, dropout, GLU, residual; or the features of a bare cell), and
  * the way back. */
 #include "base/memory.h"
 #include "nn/cell_layer_step_impl.h"

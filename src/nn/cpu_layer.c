@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu_layer.c: the stages of a layer around a cell, on the CPU.
  *
- * Before and behind the cell everything is token by token. A tile never crosses an example, so a dropout mask, which is
+ * Before and after the cell everything is computed token by token. A tile never crosses an example, so a dropout mask, which is
  * shared over time, is one vector per tile. Weight gradients are formed tile by tile while the operands are in the
  * cache, in one partial sum per group of tiles; vectors (norm, skip, bias) are partial sums per tile. Partial sums are
  * added in their order.
@@ -180,7 +180,7 @@ static layer_cotangents cotangents_of(const layer_job *job, const example_range 
   return d;
 }
 
-/* from the cotangent of the residual stream behind the layer to that of the cell's output */
+/* from the cotangent of the residual stream after the layer to that of the cell's output */
 static void post_cell_backward_tile(const layer_job *job, size_t group, size_t tile) {
   const layer_pass *p = job->p;
   const kernels *k = p->w.kernels;

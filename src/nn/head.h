@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* head.h: what a head learns, apart from what it reads. */
+/* head.h: the output part of a head, independent of its input. */
 #ifndef SPARC_NN_HEAD_H
 #define SPARC_NN_HEAD_H
 

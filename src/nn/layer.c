@@ -95,12 +95,12 @@ void layer_add_cell(sparc_layer *layer) {
 
 /* ---- life cycle -------------------------------------------------------------------------------- */
 
-/* the sizes that a layout asks for; everything is at most 2^40 elements, so that sums do not overflow */
+/* the sizes of a layout; each is at most 2^40 elements, so that sums do not overflow */
 static sparc_status check_sizes(const sparc_layer *layer) {
-  const size_t most = (size_t)1 << 40;
+  const size_t max = (size_t)1 << 40;
   const sparc_layer_sizes *s = &layer->sizes;
-  if (s->outputs < 1 || s->outputs > most || s->prepared > most || s->state > most || s->tape > most)
-    return fail(SPARC_INVALID, "layer kind %.40s: its layout asks for sizes out of range", layer->kind->name);
+  if (s->outputs < 1 || s->outputs > max || s->prepared > max || s->state > max || s->tape > max)
+    return fail(SPARC_INVALID, "layer kind %.40s: sizes of its layout are out of range", layer->kind->name);
   if (layer->surplus)
     return fail(SPARC_INVALID, "layer kind %.40s has more than %d blocks", layer->kind->name, SPARC_LAYER_BLOCKS);
   return SPARC_OK;

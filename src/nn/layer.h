@@ -51,8 +51,8 @@ struct sparc_layer {
   size_t params_at, prepared_at, state_at, x_place, y_place;
 };
 
-/* layer_create makes layer number `index` of a network, which reads `inputs` numbers; config NULL: as the compact form
- * of the network's configuration says */
+/* layer_create makes layer number `index` of a network, which reads `inputs` numbers; config NULL: from the
+ * compact form of the network's configuration */
 sparc_status layer_create(const sparc_network_config *network, const sparc_layer_config *config,
                           const struct kernels *kernels, size_t index, size_t inputs, sparc_layer **out);
 void layer_free(sparc_layer *layer); /* layer may be NULL */

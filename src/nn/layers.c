@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* layers.c: layer norm, GELU, gated linear unit and tanh, as the equations say; the float32 build hands rows to the
+/* layers.c: layer norm, GELU, gated linear unit and tanh, in reference form; the float32 build hands rows to the
  * kernel table where there is one (kernels/pointwise_body.h has the same equations as vector code).
  *
  * GELU in its tanh form is y sigmoid(2 a) with a = sqrt(2/pi) (y + 0.044715 y^3), because (1 + tanh a) / 2 is a
@@ -7,7 +7,7 @@
  */
 #include "nn/layers_impl.h"
 
-/* runs a slot of the table, if there is one, and says whether it did */
+/* runs a slot of the table; false: there is none */
 #ifdef SPARC_DOUBLE
 #define RUN_KERNEL(k, slot, ...) ((void)(k), 0)
 #else

@@ -214,7 +214,7 @@ static void lay_out(sparc_network *net) {
 
 /* ---- life cycle -------------------------------------------------------------------------------- */
 
-enum { WIDEST = 1 << 20, DEEPEST = 1024, MOST_SYMBOLS = 1 << 24 };
+enum { MAX_WIDTH = 1 << 20, MAX_DEPTH = 1024, MAX_SYMBOLS = 1 << 24 };
 
 typedef struct range_check {
   const char *name;
@@ -234,8 +234,8 @@ static sparc_status check_head(const sparc_head_config *head) {
   const range_check checks[] = {{"head.input", (int)head->input, 0, SPARC_HEAD_CONSTANT},
                                 {"head.kind", (int)head->kind, 0, SPARC_HEAD_VALUES},
                                 {"head.tied", head->tied, 0, 1},
-                                {"outputs", head->outputs, 1, head->tied ? MOST_SYMBOLS : WIDEST},
-                                {"hidden", head->hidden, 0, constant ? 0 : WIDEST}};
+                                {"outputs", head->outputs, 1, head->tied ? MAX_SYMBOLS : MAX_WIDTH},
+                                {"hidden", head->hidden, 0, constant ? 0 : MAX_WIDTH}};
   sparc_status status = check_ranges(checks, sizeof checks / sizeof *checks);
   if (status != SPARC_OK) return status;
   const struct {
@@ -243,8 +243,8 @@ static sparc_status check_head(const sparc_head_config *head) {
     double value;
   } gains[] = {{"gain", head->gain}, {"hidden_gain", head->hidden_gain}};
   for (size_t i = 0; i < sizeof gains / sizeof *gains; i++)
-    if (!(gains[i].value >= 0 && gains[i].value <= (double)WIDEST))
-      return fail(SPARC_INVALID, "%s is %g, expected 0 to %d", gains[i].name, gains[i].value, (int)WIDEST);
+    if (!(gains[i].value >= 0 && gains[i].value <= (double)MAX_WIDTH))
+      return fail(SPARC_INVALID, "%s is %g, expected 0 to %d", gains[i].name, gains[i].value, (int)MAX_WIDTH);
   if (head->name && (!*head->name || strlen(head->name) >= HEAD_NAME))
     return fail(SPARC_INVALID, "head.name is '%.40s', expected 1 to %d characters", head->name, HEAD_NAME - 1);
   return SPARC_OK;
@@ -266,11 +266,11 @@ static sparc_status check_config(const sparc_network_config *config) {
   const int symbols = config->embedding == SPARC_EMBED_SYMBOLS;
   const int embedded = alike || config->embedding != SPARC_EMBED_NONE;
   const range_check checks[] = {
-      {"inputs", config->inputs, 1, symbols ? 1 : WIDEST},
-      {"layers", config->layers, named, DEEPEST},
+      {"inputs", config->inputs, 1, symbols ? 1 : MAX_WIDTH},
+      {"layers", config->layers, named, MAX_DEPTH},
       {"embedding", (int)config->embedding, alike ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE, SPARC_EMBED_SYMBOLS},
-      {"symbols", config->symbols, 0, symbols ? MOST_SYMBOLS : 0},
-      {"width", config->width, embedded ? 1 : 0, WIDEST},
+      {"symbols", config->symbols, 0, symbols ? MAX_SYMBOLS : 0},
+      {"width", config->width, embedded ? 1 : 0, MAX_WIDTH},
       {"features", (int)config->features, 0, alike ? SPARC_FEATURES_OUTPUT : SPARC_FEATURES_POLICY},
       {"init", (int)config->init, 0, SPARC_INIT_RELEASED},
       {"heads", config->heads, 1, MAX_HEADS}};

@@ -5,11 +5,11 @@
 
 #include "sparc/inspect.h"
 
-/* gets the inspection of a layer, which is its own from then on */
+/* receives the inspection of a layer and owns it */
 typedef void layer_visit(void *user, int layer, sparc_inspection *seen);
 
 /* network_inspect_layers does what sparc_network_inspect does for the layers from `first` to `last`, one after the
- * other: the network runs once, and a visitor that frees what it gets never holds more than one inspection. */
+ * other: the network runs once, and if the visitor frees each inspection, there is at most one at a time. */
 sparc_status network_inspect_layers(const sparc_network *network, const float *params, int first, int last, int B,
                                     int T, const sparc_network_sequence *sequence, layer_visit *visit, void *user);
 

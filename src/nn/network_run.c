@@ -198,8 +198,8 @@ static sparc_status check_lengths(const sparc_network_plan *plan, const int *len
     if (lengths[b] < 1 || lengths[b] > plan->T)
       return fail(SPARC_INVALID, "lengths[%d] is %d, expected 1 to %d", b, lengths[b], plan->T);
     if (last && lengths[b] < plan->T)
-      return fail(SPARC_INVALID, "lengths[%d] is %d, expected all %d steps where a state goes on from the last one", b,
-                  lengths[b], plan->T);
+      return fail(SPARC_INVALID, "lengths[%d] is %d, expected all %d steps when a state is carried", b, lengths[b],
+                  plan->T);
   }
   return SPARC_OK;
 }
@@ -289,7 +289,7 @@ static int is_written(const network_run *r) {
   return 0;
 }
 
-/* a layer, from the cotangent of its output to that of its input, which is returned; NULL: nobody asks for it */
+/* backward pass of a layer. Returns the cotangent of its input; NULL: not requested. */
 static real *layer_backward(const network_run *r, const network_gradient *gradient, size_t i, real *dy) {
   const sparc_layer *layer = r->net->layer[i];
   const size_t at = layer->state_at;
@@ -305,7 +305,7 @@ static real *layer_backward(const network_run *r, const network_gradient *gradie
   return dx;
 }
 
-static void tell(const gradient_listener *listener, size_t from) {
+static void notify(const gradient_listener *listener, size_t from) {
   if (listener) listener->ready(listener->context, from);
 }
 
@@ -331,10 +331,10 @@ static sparc_status backward(const sparc_network_plan *plan, const real *prepare
   const int written = is_written(&r);
   r.stages->heads_backward(&r.pass);
   if (!written || reads_rows(net)) r.stages->pool_backward(&r.pass, written);
-  tell(listener, last->params_at + last->params);
+  notify(listener, last->params_at + last->params);
   for (size_t i = net->layers; i-- > 0;) {
     d = layer_backward(&r, gradient, i, d);
-    if (net->layer[i]->params_at > 0) tell(listener, net->layer[i]->params_at);
+    if (net->layer[i]->params_at > 0) notify(listener, net->layer[i]->params_at);
   }
   r.pass.dembedded = d;
   if (has_embedding(net))
@@ -342,7 +342,7 @@ static sparc_status backward(const sparc_network_plan *plan, const real *prepare
   else if (gradient->dx && d != gradient->dx)
     r.stages->copy_rows(plan->tokens, (size_t)net->config.inputs, d, (size_t)net->config.inputs, gradient->dx,
                         (size_t)net->config.inputs);
-  tell(listener, 0);
+  notify(listener, 0);
   return SPARC_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* network_run.h: what a forward over whole sequences leaves behind, for those who look inside, and how far a backward
- * has come, for those who send gradients. */
+/* network_run.h: results of a forward pass over whole sequences, for inspection, and progress of a backward pass, for
+ * all-reduce of gradients while it runs. */
 #ifndef SPARC_NN_NETWORK_RUN_H
 #define SPARC_NN_NETWORK_RUN_H
 
@@ -11,8 +11,8 @@
 bool network_cell_sequence(const sparc_network_plan *plan, const sparc_network_sequence *sequence, size_t layer,
                            void *work, sparc_sequence *out);
 
-/* told while a backward runs, on the thread that called it: the gradient is final from number `from` on. Numbers fall: heads
- * first, then layers from the last to the first, and 0 in the end. */
+/* ready is called during a backward pass, on the calling thread: the gradient is final from element `from` on. `from`
+ * decreases: heads first, then layers from the last to the first, 0 at the end. */
 typedef struct gradient_listener {
   void (*ready)(void *context, size_t from);
   void *context;

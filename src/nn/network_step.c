@@ -294,7 +294,7 @@ static sparc_status check_rtrl(const sparc_network *net, sparc_encoder_gradient 
                 net->config.cell);
   if (encoder == SPARC_ENCODER_EXACT && net->sizes.trace_exact == 0)
     return fail(SPARC_UNSUPPORTED,
-                "layers is %d: exact sensitivities of an embedding of values exist in front of a bare cell; "
+                "layers is %d: exact sensitivities of an embedding of values exist only before a bare cell; "
                 "use SPARC_ENCODER_LOCAL",
                 net->config.layers);
   return trace ? SPARC_OK : fail(SPARC_INVALID, "trace is NULL");

@@ -3,7 +3,7 @@
  *
  * A row is a token of a sequence, an example after pooling, or a stream of a step. Functions of rows are serial;
  * callers cut rows into tiles. Gradients of weights are sums over all rows and so are cut otherwise, by rows of the
- * weight: a table of weight_job says what to sum, add_weight_gradients does it in parallel.
+ * weight: a table of weight_job lists the sums, add_weight_gradients computes them in parallel.
  */
 #ifndef SPARC_NN_ROWS_IMPL_H
 #define SPARC_NN_ROWS_IMPL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* stages_impl.h: the stages of a network over whole arrays, in one precision.
  *
- * A schedule (network_run.c, cell_layer_run.c) says which stage follows which; the stages are a table, which
+ * A schedule (network_run.c, cell_layer_run.c) defines the order of stages; the stages are a table, which
  * an executor fills: cpu_stages_f32 and cpu_stages_f64 cut them into tiles for threads. A schedule hands arrays on and
  * never looks into them. What callers give is validated before the first stage; stages cannot fail.
  */
@@ -45,7 +45,7 @@ typedef struct TYPED(layer_pass) {
 typedef struct segment {
   size_t first;  /* its first step here */
   size_t before; /* its steps before these */
-  bool carried;  /* it goes on from state0 */
+  bool carried;  /* it continues from state0 */
 } segment;
 
 typedef struct TYPED(network_pass) {

@@ -24,7 +24,7 @@ typedef struct readout_offsets {
   size_t weight_in; /* (in, out), in panels */
 } readout_offsets;
 
-/* their places in prepared, behind *end */
+/* their places in prepared, from *end on */
 static inline void place_dense(dense_offsets *at, size_t *end) { at->weight_in = take_elements(end, at->in * at->out); }
 
 static inline void place_readout(readout_offsets *at, size_t *end) {

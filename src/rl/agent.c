@@ -64,8 +64,8 @@ static sparc_status load(sparc_agent *agent, const char *path) {
   if (status == SPARC_OK) status = stored_run_read(agent->file, path, &run);
   if (status == SPARC_OK) status = check_shape(path, &run.shape);
   if (status == SPARC_OK)
-    status = stored_blame(path, "the stored configuration is not possible",
-                          actor_critic_create(&run.config, &run.shape, &agent->network));
+    status = stored_format_error(path, "the stored configuration is not possible",
+                                 actor_critic_create(&run.config, &run.shape, &agent->network));
   if (status != SPARC_OK) return status;
   block_array weights[STORED_ARRAYS]; /* an agent uses the first */
   stored_arrays_of(agent->network, NULL, NULL, weights);

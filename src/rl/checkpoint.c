@@ -262,7 +262,7 @@ static sparc_status check_task(const sparc_tensors *file, const char *path, cons
 static sparc_status check_alone(const sparc_tensors *file, const char *path, const stored_run *run) {
   sparc_envs *one;
   const sparc_envs_config config = ppo_task_of(&run->config, 1);
-  sparc_status status = stored_blame(path, impossible, sparc_envs_create(&config, &one));
+  sparc_status status = stored_format_error(path, impossible, sparc_envs_create(&config, &one));
   if (status != SPARC_OK) return status;
   const sparc_env_shape shape = sparc_envs_info_of(one).shape;
   const int shards = ppo_shards(&run->config);
@@ -271,7 +271,7 @@ static sparc_status check_alone(const sparc_tensors *file, const char *path, con
   status = check_task(file, path, run, &shape, bytes);
   if (status != SPARC_OK) return status;
   sparc_network *network;
-  status = stored_blame(path, impossible, actor_critic_create(&run->config, &run->shape, &network));
+  status = stored_format_error(path, impossible, actor_critic_create(&run->config, &run->shape, &network));
   if (status != SPARC_OK) return status;
   status = stored_network_check(file, path, network);
   sparc_network_free(network);
@@ -293,7 +293,7 @@ static sparc_status make_run(const sparc_tensors *file, const ppo_source *from, 
   sparc_status status = check_progress(from->path, run);
   if (status == SPARC_OK && !ppo) {
     status = check_alone(file, from->path, run);
-    if (status == SPARC_OK) status = stored_blame(from->path, impossible, ppo_describe(&run->config, &ppo));
+    if (status == SPARC_OK) status = stored_format_error(from->path, impossible, ppo_describe(&run->config, &ppo));
   } else if (status == SPARC_OK) {
     status = check_task(file, from->path, run, &ppo->shape, environments_bytes(ppo));
     if (status == SPARC_OK) status = stored_network_check(file, from->path, ppo->network);
@@ -302,7 +302,7 @@ static sparc_status make_run(const sparc_tensors *file, const ppo_source *from, 
   if (status != SPARC_OK) return status;
   *out = ppo;
   ppo_choose_traces(ppo, run->config.traces, machine_memory()); /* the steps of a rollout are not in the file */
-  status = stored_blame(from->path, impossible, ppo_allocate(ppo));
+  status = stored_format_error(from->path, impossible, ppo_allocate(ppo));
   ppo->config.memory_limit = 0;
   return status;
 }
@@ -313,7 +313,7 @@ static sparc_status read_team(const sparc_tensors *file, const char *path, sparc
   size_t bytes;
   void *state = team_environments(ppo->team, &bytes);
   sparc_status status = sparc_tensors_read(file, ENVIRONMENTS, SPARC_U8, state, bytes);
-  if (status == SPARC_OK) status = stored_blame(path, "tensor '" ENVIRONMENTS "'", team_scatter(ppo->team));
+  if (status == SPARC_OK) status = stored_format_error(path, "tensor '" ENVIRONMENTS "'", team_scatter(ppo->team));
   if (status == SPARC_OK && is_external(sparc_envs_info_of(ppo->envs).kind))
     status = ppo_begin_episodes(ppo);
   else if (status == SPARC_OK && !envs_begun(ppo->envs))
@@ -328,7 +328,7 @@ static sparc_status read_environments(const sparc_tensors *file, const char *pat
   if (!state) return fail(SPARC_NO_MEMORY, "no memory for the state of the environments");
   sparc_status status = sparc_tensors_read(file, ENVIRONMENTS, SPARC_U8, state, bytes);
   if (status == SPARC_OK)
-    status = stored_blame(path, "tensor '" ENVIRONMENTS "'", sparc_envs_restore(ppo->envs, state, bytes));
+    status = stored_format_error(path, "tensor '" ENVIRONMENTS "'", sparc_envs_restore(ppo->envs, state, bytes));
   if (status == SPARC_OK && is_external(sparc_envs_info_of(ppo->envs).kind))
     status = ppo_begin_episodes(ppo); /* external episodes cannot be continued */
   else if (status == SPARC_OK && !envs_begun(ppo->envs))

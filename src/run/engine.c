@@ -18,8 +18,8 @@ sparc_status engine_written(run_engine *e, sparc_status status) {
   return status;
 }
 
-static void tell(run_engine *e, sparc_run_stage stage, const char *message) {
-  if (e->ops->tell) e->ops->tell(e->run, stage, message);
+static void notify(run_engine *e, sparc_run_stage stage, const char *message) {
+  if (e->ops->notify) e->ops->notify(e->run, stage, message);
 }
 
 /* a file is that of one process */
@@ -134,7 +134,7 @@ sparc_status engine_save(run_engine *e) {
   if (status == SPARC_OK && engine_has_folder(e)) status = write_provenance(e);
   if (status != SPARC_OK) return engine_written(e, status);
   e->saved = e->done;
-  tell(e, SPARC_RUN_CHECKPOINT, NULL);
+  notify(e, SPARC_RUN_CHECKPOINT, NULL);
   return SPARC_OK;
 }
 
@@ -224,14 +224,14 @@ static sparc_status finish(run_engine *e) {
   if (e->ops->conclude) status = e->ops->conclude(e->run);
   if (status != SPARC_OK) return status;
   e->finished = true;
-  tell(e, SPARC_RUN_FINISHED, NULL);
+  notify(e, SPARC_RUN_FINISHED, NULL);
   return SPARC_OK;
 }
 
 static sparc_status work(run_engine *e) {
   sparc_status status = e->begun ? engine_lock(e) : engine_begin(e);
   if (status != SPARC_OK) return status;
-  tell(e, SPARC_RUN_STARTED, NULL);
+  notify(e, SPARC_RUN_STARTED, NULL);
   e->clock = seconds_now();
   e->stop = e->stop_requested && !e->group;
   while (status == SPARC_OK && !e->ops->is_over(e->run) && !e->stop) {
@@ -250,6 +250,6 @@ sparc_status engine_execute(run_engine *e) {
   char message[512];
   snprintf(message, sizeof message, "%s", sparc_error());
   e->failed = true;
-  tell(e, SPARC_RUN_FAILED, message);
+  notify(e, SPARC_RUN_FAILED, message);
   return fail(status, "%s", message);
 }

@@ -47,8 +47,9 @@ typedef struct run_ops {
   sparc_status (*measure)(void *run);                        /* before a checkpoint that is due; may be NULL */
   sparc_status (*save)(void *run, const char *path);
   bool (*is_over)(const void *run);
-  sparc_status (*conclude)(void *run);                                 /* after the last step; may be NULL */
-  void (*tell)(void *run, sparc_run_stage stage, const char *message); /* reports an event to the caller; may be NULL */
+  sparc_status (*conclude)(void *run); /* after the last step; may be NULL */
+  void (*notify)(void *run, sparc_run_stage stage,
+                 const char *message); /* reports an event to the caller; may be NULL */
 } run_ops;
 
 typedef struct run_engine {

@@ -18,7 +18,7 @@ void launch_forget(void);
 int launch_share(int threads);
 
 /* launch_join makes the group, by the shared object sparc-mpi.so, which is looked for as the tool's libraries are. *out is
- * NULL for a process on its own. SPARC_UNSUPPORTED: there is no such shared object, or no MPI behind it. */
+ * NULL for a process on its own. SPARC_UNSUPPORTED: there is no such shared object, or no MPI library. */
 sparc_status launch_join(ranks **out);
 
 /* Resources of a rank. */

@@ -74,7 +74,7 @@ sparc_status metrics_flush(metrics *m) {
 
 /* ---- reading ------------------------------------------------------------------------------------- */
 
-enum { LINE_MOST = 1 << 16 }; /* bytes of a line; those that are written here have less than a thousand */
+enum { MAX_LINE = 1 << 16 }; /* bytes of a line; lines written here have less than a thousand */
 
 static sparc_status visit_line(const char *path, long number, const char *line, metrics_fn fn, void *user) {
   json_error_t error = {.text = ""};
@@ -90,11 +90,11 @@ static sparc_status visit_line(const char *path, long number, const char *line, 
 static sparc_status visit_lines(const char *path, FILE *file, char *line, metrics_fn fn, void *user) {
   sparc_status status = SPARC_OK;
   errno = 0;
-  for (long number = 1; status == SPARC_OK && fgets(line, LINE_MOST, file); number++) {
+  for (long number = 1; status == SPARC_OK && fgets(line, MAX_LINE, file); number++) {
     if (strchr(line, '\n'))
       status = visit_line(path, number, line, fn, user);
     else if (!feof(file) && !ferror(file))
-      status = fail(SPARC_FORMAT, "'%.300s': line %ld is no JSON object of at most %d bytes", path, number, LINE_MOST);
+      status = fail(SPARC_FORMAT, "'%.300s': line %ld is no JSON object of at most %d bytes", path, number, MAX_LINE);
   }
   if (status == SPARC_OK && ferror(file)) status = fail(SPARC_IO, "cannot read '%.300s': %s", path, strerror(errno));
   return status;
@@ -104,7 +104,7 @@ sparc_status metrics_read(const char *path, metrics_fn fn, void *user) {
   FILE *file;
   sparc_status status = folder_file_stream(path, "r", &file);
   if (status != SPARC_OK || !file) return status;
-  char *line = malloc(LINE_MOST);
+  char *line = malloc(MAX_LINE);
   status = line ? visit_lines(path, file, line, fn, user) : fail(SPARC_NO_MEMORY, "no memory to read '%.300s'", path);
   free(line);
   fclose(file);
@@ -125,7 +125,7 @@ static sparc_status keep_line(void *user, json_t *object) {
   return json_is_integer(update) && json_integer_value(update) <= s->keep ? put_line(s->to, object) : SPARC_OK;
 }
 
-/* both files with what is kept, for metrics_add to go on */
+/* rewrites both files with the kept lines, for metrics_add to append to */
 static sparc_status write_kept(metrics *m, long keep) {
   atomic_file jsonl, csv;
   sparc_status status = atomic_file_begin(&jsonl, m->jsonl_path);
@@ -160,7 +160,7 @@ sparc_status metrics_open(const char *folder, const char *run, uint64_t seed, lo
   return status;
 }
 
-/* a file to which nothing could be written says nothing */
+/* closes a file, and removes it if it is empty */
 static void close_file(FILE *file, const char *path) {
   struct stat status;
   if (!file) return;

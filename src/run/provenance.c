@@ -64,7 +64,7 @@ static void append_word(char *list, size_t size, const char *word) {
   snprintf(list + used, size - used, "%s%s", used ? separator : "", word);
 }
 
-/* the earlier list, and behind it those words of the later one that it does not have */
+/* the earlier list, followed by the words of the later one that it does not contain */
 static void join_text(const char *earlier, char *later, size_t size) {
   char words[PROVENANCE_TEXT];
   snprintf(words, sizeof words, "%s", later);

@@ -26,12 +26,11 @@ typedef struct provenance {
   long done;      /* updates or environment steps in these seconds */
 } provenance;
 
-/* provenance_of_build is what this process brings: version, commit, kernels, threads, machine. `kernel` is what a
- * configuration asks for; NULL: the best. */
+/* provenance_of_build describes this process: version, commit, kernels, threads, machine. `kernel` is the requested
+ * kernel; NULL: the best. */
 provenance provenance_of_build(const char *kernel, int threads);
 
-/* provenance_join makes `part` the last part of a run that `all` has the earlier parts of; the data are those of `part`
- */
+/* provenance_join appends `part` to the earlier parts of a run, `all`, in place; the data are those of `part` */
 void provenance_join(const provenance *all, provenance *part);
 
 /* provenance_json is an object of the known facts, NULL without memory; provenance_from reads them from any object */

@@ -37,7 +37,7 @@ static sparc_status identify(const run_engine *e, identity *own) {
 
 /* ---- the number of ranks ------------------------------------------------------------------------- */
 
-/* "1, 2, 3 or 6": the divisors, as far as there is room */
+/* "1, 2, 3 or 6": the divisors that fit */
 static void list_divisors(int number, char *text, size_t size) {
   size_t used = 0;
   *text = '\0';

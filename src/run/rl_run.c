@@ -359,7 +359,7 @@ static const run_ops reinforcement = {.create = create,
                                       .advance = advance,
                                       .save = save,
                                       .is_over = is_over,
-                                      .tell = notify_stage};
+                                      .notify = notify_stage};
 
 sparc_status sparc_rl_run_execute(sparc_rl_run *run, sparc_rl_run_fn fn, void *user) {
   if (!run) return fail(SPARC_INVALID, "run is NULL");

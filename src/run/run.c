@@ -543,7 +543,7 @@ static const run_ops training = {.create = create,
                                  .save = save,
                                  .is_over = is_over,
                                  .conclude = conclude,
-                                 .tell = tell_stage};
+                                 .notify = tell_stage};
 
 sparc_status sparc_run_execute(sparc_run *run, sparc_run_fn fn, void *user) {
   if (!run) return fail(SPARC_INVALID, "run is NULL");

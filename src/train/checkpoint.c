@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint.c: checkpoints from files. Which field of the configuration has which key stands in the tables of
- * settings. Reading trusts nothing: whatever is missing, surplus or impossible gets a sentence with the
- * file and the key or tensor, before memory of a size that the file claims is asked for. */
+/* checkpoint.c: checkpoints from files. The tables of settings define the key of each field of the configuration.
+ * Files are untrusted: anything missing, surplus or out of range is an error with the file and the key or tensor, before
+ * memory of a size given by the file is allocated. */
 #include "train/checkpoint.h"
 
 #include "base/c_locale.h"
@@ -15,13 +15,13 @@
 #include <stdio.h>
 #include <string.h>
 
-size_t checkpoint_arrays(const checkpoint_numbers *n, size_t params, bool averages, block_array array[ARRAYS_MOST]) {
+size_t checkpoint_arrays(const checkpoint_numbers *n, size_t params, bool averages, block_array array[MAX_ARRAYS]) {
   const block_array all[] = {{"", -INFINITY, n->params},
                              {STORED_FIRST_MOMENT, -INFINITY, n->moments},
                              {STORED_SECOND_MOMENT, 0, n->moments ? n->moments + params : NULL}, /* a mean of squares */
                              {"opt.w.", -INFINITY, n->raw}};
   memcpy(array, all, sizeof all);
-  return averages ? ARRAYS_MOST : RAW;
+  return averages ? MAX_ARRAYS : RAW;
 }
 
 static stored_blocks blocks_of(const sparc_network *network) {
@@ -82,12 +82,12 @@ static sparc_status identify(checkpoint *c) {
   return SPARC_OK;
 }
 
-/* a network may be larger than what the tool's options allow, so ranges are left to those who use the values */
+/* a network may be larger than what the tool's options allow, so ranges are checked where the values are used */
 static sparc_status read_field(const checkpoint *c, const setting *s, void *at) {
   return setting_read_metadata(c->file, c->path, s, false, at);
 }
 
-/* files of the first format know networks with an embedding in front of layers, and a ReLU behind a bare cell */
+/* files of the first format have networks with an embedding before layers, or a ReLU after a bare cell */
 static bool is_in_first_format(const char *key) {
   static const char *const later[] = {"network.embedding", "network.features",    "network.head_name",
                                       "network.hidden",    "network.hidden_gain", "network.gain"};
@@ -179,7 +179,7 @@ static sparc_status make_network(checkpoint *c) {
   if (status == SPARC_OK) status = sparc_network_create(network, &c->network);
   sparc_free(layer);
   network->layer = NULL;
-  if (status != SPARC_OK) return stored_blame(c->path, "the stored configuration is not possible", status);
+  if (status != SPARC_OK) return stored_format_error(c->path, "the stored configuration is not possible", status);
   *network = sparc_network_config_of(c->network);
   return SPARC_OK;
 }
@@ -189,7 +189,7 @@ static sparc_status make_network(checkpoint *c) {
 static bool begins_with(const char *name, const char *prefix) { return strncmp(name, prefix, strlen(prefix)) == 0; }
 
 static sparc_status check_tensors(const checkpoint *c, bool resumable) {
-  block_array array[ARRAYS_MOST];
+  block_array array[MAX_ARRAYS];
   static const char *const others[] = {LEARNER_PREFIX, NULL};
   size_t moments = 0;
   const stored_blocks b = blocks_of(c->network);
@@ -250,7 +250,7 @@ void checkpoint_close(checkpoint *c) {
 }
 
 sparc_status checkpoint_read(const checkpoint *c, float *params, float *moments) {
-  block_array array[ARRAYS_MOST];
+  block_array array[MAX_ARRAYS];
   checkpoint_arrays(&(checkpoint_numbers){.params = params, .moments = moments},
                     sparc_network_sizes_of(c->network).params, false, array);
   return stored_blocks_read(c->file, c->path, blocks_of(c->network), array, moments ? 1 + STORED_MOMENTS : 1);
@@ -272,7 +272,7 @@ sparc_status checkpoint_load_weights(const checkpoint *c, const sparc_network *n
 }
 
 sparc_status checkpoint_read_raw(const checkpoint *c, float *raw) {
-  block_array array[ARRAYS_MOST];
+  block_array array[MAX_ARRAYS];
   checkpoint_arrays(&(checkpoint_numbers){.raw = raw}, 0, true, array);
   return stored_blocks_read(c->file, c->path, blocks_of(c->network), &array[RAW], 1);
 }

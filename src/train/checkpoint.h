@@ -3,9 +3,9 @@
  *
  * Tensors, all F32: every block of the network under its name and, in a file that training can continue from, its
  * moments as opt.m.NAME and opt.v.NAME; where the blocks are moving averages, the last weights, too, as opt.w.NAME.
- * What a learner keeps beside these is learner.NAME, which models pass over. Everything else is metadata: format and
- * version, each field of the configuration under its own key (numbers with 17 digits, so that they come back exactly),
- * the update, preprocessing. The number of threads is no part of it: it changes nothing.
+ * Further tensors of a learner are learner.NAME, which models ignore. Everything else is metadata: format and
+ * version, each field of the configuration under its own key (numbers with 17 digits, which are exact),
+ * the update, preprocessing. The number of threads is not stored: results do not depend on it.
  */
 #ifndef SPARC_TRAIN_CHECKPOINT_H
 #define SPARC_TRAIN_CHECKPOINT_H
@@ -20,7 +20,7 @@
 #define CHECKPOINT_FORMAT "sparc-checkpoint"
 #define LEARNER_PREFIX    "learner." /* of tensors and keys that only a learner needs, see online */
 
-/* files are written in the first format that can say what the network is: the second; the third for symbols or a head
+/* files are written in the first format that can describe the network: the second; the third for symbols or a head
  * whose kind is given; the fourth for layers of several kinds */
 enum { CHECKPOINT_VERSION = 4 };
 
@@ -31,20 +31,20 @@ enum { LAYER_KEY = 48 };
 /* the numbers of a network in a file that training can continue from */
 typedef struct checkpoint_numbers {
   float *params, *moments; /* (params), (2, params); moments NULL: a model, from which no training can continue */
-  float *raw;              /* (params): the last weights, where params are an average; NULL: not so */
+  float *raw;              /* (params): the last weights, where params are an average; NULL: they are not */
 } checkpoint_numbers;
 
 /* checkpoint_arrays lists them, with the last weights only where blocks are averages, and returns how many there are */
-enum { RAW = 1 + STORED_MOMENTS, ARRAYS_MOST };
+enum { RAW = 1 + STORED_MOMENTS, MAX_ARRAYS };
 size_t checkpoint_arrays(const checkpoint_numbers *numbers, size_t params, bool averages,
-                         block_array array[ARRAYS_MOST]);
+                         block_array array[MAX_ARRAYS]);
 
-/* what a checkpoint says of a training run */
+/* the training state in a checkpoint */
 typedef struct training_state {
   sparc_train_config config;
   sparc_head_config head; /* the network's only one */
   long update;            /* updates done */
-  int examples;           /* number of training examples: with another one the batches would be others */
+  int examples;           /* number of training examples: batches depend on it */
 } training_state;
 
 /* checkpoint_binding binds a state to everything that a checkpoint of a format stores of it; not every row has a key */
@@ -83,11 +83,10 @@ sparc_status checkpoint_open_kinds(const char *path, const sparc_layer_kind *con
 sparc_status checkpoint_parse(const void *data, size_t size, const char *name, checkpoint *out);
 void checkpoint_close(checkpoint *c);
 
-/* checkpoint_read fetches the numbers; moments may be NULL. SPARC_FORMAT names a tensor with a number that cannot be.
- */
+/* checkpoint_read fetches the numbers; moments may be NULL. SPARC_FORMAT names a tensor with an invalid number. */
 sparc_status checkpoint_read(const checkpoint *c, float *params, float *moments);
 
-/* checkpoint_load_weights fetches the weights of another network with the blocks of this file, its head only if asked for */
+/* checkpoint_load_weights fetches the weights of another network with the blocks of this file, its head only if requested */
 sparc_status checkpoint_load_weights(const checkpoint *c, const sparc_network *network, bool head, float *params);
 
 /* checkpoint_read_raw fetches the last weights, of a file whose params are an average */

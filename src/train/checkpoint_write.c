@@ -36,7 +36,7 @@ static sparc_status check_extra(const sparc_metadata *extra, size_t count) {
   return SPARC_OK;
 }
 
-/* the first format that can say what the network is */
+/* the first format that can describe the network */
 static int format_of(const training_state *state) {
   if (state->config.network.layer) return 4;
   const bool second = state->config.network.symbols == 0 && state->head.kind == SPARC_HEAD_BY_INPUT;
@@ -81,7 +81,7 @@ static sparc_status write_file(const char *path, const checkpoint_content *c, co
                                const layer_listing *layers) {
   stored_listing l;
   stored_blocks b;
-  block_array array[ARRAYS_MOST];
+  block_array array[MAX_ARRAYS];
   char version[16];
   const int format = format_of(&c->state);
   training_state state = c->state;

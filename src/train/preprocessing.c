@@ -83,8 +83,8 @@ static sparc_status read_numbers(const sparc_tensors *file, const char *path, co
     text = end;
   }
   if (*text)
-    return fail(SPARC_FORMAT, "'%.200s': metadata '%s' goes on with '%s' after %d numbers", path, key, quote(text).text,
-                count);
+    return fail(SPARC_FORMAT, "'%.200s': metadata '%s' continues with '%s' after %d numbers", path, key,
+                quote(text).text, count);
   return SPARC_OK;
 }
 

@@ -23,10 +23,10 @@
 
 enum { PREPROCESSING_KEYS = 14, PREPROCESSING_TEXTS = 8 };
 
-/* preprocessing_check says whether p, which may be NULL, goes with a network */
+/* preprocessing_check checks that p, which may be NULL, fits a network */
 sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_network_config *config);
 
-/* p as metadata: up to PREPROCESSING_KEYS entries, whose texts live in `memory` until sparc_free, or are p's own */
+/* p as metadata: up to PREPROCESSING_KEYS entries, whose texts are in `memory`, until sparc_free, or those of p */
 typedef struct preprocessing_text {
   sparc_metadata entry[PREPROCESSING_KEYS];
   size_t count;
@@ -36,7 +36,7 @@ typedef struct preprocessing_text {
 sparc_status preprocessing_print(const sparc_preprocessing *p, preprocessing_text *out);
 void preprocessing_text_free(preprocessing_text *text);
 
-/* a sparc_preprocessing that owns what it points to; the name of the data lives as long as the file */
+/* a sparc_preprocessing that owns its arrays; the name of the data is valid as long as the file */
 typedef struct stored_preprocessing {
   sparc_preprocessing view;
   double *numbers;                /* (2, channels) */
@@ -44,11 +44,11 @@ typedef struct stored_preprocessing {
   struct json_tree *labels_tree;  /* holds the labels' text */
   const char **labels;            /* (classes) */
   sparc_columns columns;          /* of the view, if it has any */
-  struct json_tree *name_tree[3]; /* hold the names of channels, of what is ignored, and of values */
+  struct json_tree *name_tree[3]; /* hold the names of channels, of ignored columns, and of values */
   const char **names[3];          /* likewise */
 } stored_preprocessing;
 
-/* path stands for the file in sentences */
+/* path names the file in error messages */
 sparc_status preprocessing_read(const sparc_tensors *file, const char *path, const sparc_network_config *config,
                                 stored_preprocessing *out);
 void preprocessing_free(stored_preprocessing *p);

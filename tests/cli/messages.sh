@@ -46,9 +46,9 @@ done
 expect 0 rl "${small[@]}" --steps 256 --out quiet --quiet
 prints "score     "
 no_complaint
-if grep -q "What to type next" out; then fail "--quiet prints hints"; fi
+if grep -q "^Next:" out; then fail "--quiet prints hints"; fi
 expect 0 rl "${small[@]}" --steps 256 --out loud
-prints "What to type next"
+prints "Next:"
 cat >grid.json <<'GRID'
 {"name": "g", "kind": "rl", "settings": {"steps": 128, "rollout": 128, "minibatches": 4, "epochs": 1, "width": 8},
  "methods": [{"name": "sparc", "title": "SPARC", "settings": {"cell": "sparc"}}],

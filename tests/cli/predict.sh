@@ -83,11 +83,11 @@ bad '\0001\0002\n' "standard input, line 1"
 "$SPARC" predict $model - </dev/null >out || fail "an empty input is an error"
 [ "$(wc -l <out)" = 1 ] || fail "an empty input gives more than the header"
 
-# one bad line is reported and left out, the others are answered
+# one bad line is reported and skipped, the others get predictions
 printf '100,101\n1,x\n100,102\n' | "$SPARC" predict $model - --keep-going >out 2>err || fail "a bad row ends --keep-going"
 [ "$(wc -l <out)" = 3 ] || fail "not the two good rows"
 complains "standard input, line 2"
-complains "the line is left out"
+complains "the line is skipped"
 
 # --follow: a step a line. What it says at the end of a sequence is what is said of the whole
 head -1 values.csv | tr ',' '\n' >steps

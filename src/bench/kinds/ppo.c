@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "bench/bench_cell.h"
 #include "nn/network.h"
-#include "rl/ppo.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -165,10 +164,9 @@ bench_ppo_work bench_ppo_work_of(const bench_case *c) {
   const sparc_ppo_config *config = &ppo->config;
   const rollout_sizes *n = &ppo->rollout.n;
   const double hidden = 2.0 * config->width, outputs = (double)policy_actor(&ppo->policy) + 1;
-  bench_ppo_work w = {.steps = config->rollout_steps, .items = config->rollout_steps * config->epochs};
-  w.way = ppo->gradient_method == TBPTT           ? BENCH_WINDOWS
-          : ppo->gradient_method == STORED_TRACES ? BENCH_TRACES
-                                                  : BENCH_RECORDS;
+  bench_ppo_work w = {.steps = config->rollout_steps,
+                      .items = config->rollout_steps * config->epochs,
+                      .gradient_method = ppo->gradient_method};
   w.layer_flops =
       2 * ((double)n->observation * config->width + (double)ppo->network->features * hidden + config->width * outputs);
   w.cell_flops = bench_product_flops(ppo->network->cell);
@@ -176,7 +174,7 @@ bench_ppo_work bench_ppo_work_of(const bench_case *c) {
   sparc_ppo_memory memory = {.traces = config->traces};
   other.traces = SPARC_TRACES_AUTO;
   w.is_default =
-      w.way == BENCH_WINDOWS || (ppo_memory_of(&other, &memory) == SPARC_OK && memory.traces == config->traces);
+      w.gradient_method == TBPTT || (ppo_memory_of(&other, &memory) == SPARC_OK && memory.traces == config->traces);
   const double row = 4 * (double)(n->trace ? n->trace : n->grouped), record = 4 * (double)n->records / (double)n->T;
   w.written = w.steps * (row + record);
   w.kept = (size_t)w.written;

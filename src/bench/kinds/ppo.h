@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* ppo.h: what an iteration of PPO cannot do without, counted by the problem that was set up. */
+/* ppo.h: lower bounds of the work of one PPO iteration. */
 #ifndef SPARC_BENCH_KINDS_PPO_H
 #define SPARC_BENCH_KINDS_PPO_H
 
 #include "bench/problem.h"
-#include "sparc/rl.h"
-
-/* where the gradient through time comes from: the cell's traces, smaller ones (rtrl/columns_impl.h) or records, windows */
-typedef enum bench_ppo_way { BENCH_TRACES, BENCH_RECORDS, BENCH_WINDOWS } bench_ppo_way;
+#include "rl/ppo.h"
 
 typedef struct bench_ppo_work {
   int steps, items; /* collected; of all minibatches */
-  bench_ppo_way way;
-  bool is_default;                /* the choice of auto */
+  gradient_method gradient_method;
+  bool is_default;                /* what auto selects */
   double layer_flops, cell_flops; /* products of one step forward: encoder and heads; the cell */
   double written, read;           /* bytes of sensitivities or records: by the collection, which reads
                                    * them as well if they are sensitivities, and by the update */

@@ -58,7 +58,7 @@ static sparc_status copy_cost(bench_session *session, int threads, size_t bytes,
 
 static sparc_status find_bounds(bench_session *session, const bench_case *cases, bench_rl *r) {
   const bench_ppo_work w = bench_ppo_work_of(&cases[ITERATION]);
-  const bool windows = w.way == BENCH_WINDOWS;
+  const bool windows = w.gradient_method == TBPTT;
   double alone = NAN, together = NAN;
   sparc_status status = copy_cost(session, 1, w.kept, &alone);
   if (status == SPARC_OK) status = copy_cost(session, r->threads, w.kept, &together);
@@ -67,8 +67,9 @@ static sparc_status find_bounds(bench_session *session, const bench_case *cases,
   const double backward = windows ? 0 : bench_seconds(&cases[FUSED], "backward") / TOKENS / r->threads;
   const double passes = windows ? 3 : 2; /* the items' steps have the products of the cell forward */
   r->is_default = w.is_default;
-  r->collection_bound = w.steps * bench_seconds(&cases[ONLINE], w.way == BENCH_TRACES ? "step+trace" : "step") +
-                        (r->stored ? 2 : 1) * w.written * alone + w.steps * w.layer_flops * flop * r->threads;
+  r->collection_bound =
+      w.steps * bench_seconds(&cases[ONLINE], w.gradient_method == STORED_TRACES ? "step+trace" : "step") +
+      (r->stored ? 2 : 1) * w.written * alone + w.steps * w.layer_flops * flop * r->threads;
   r->update_bytes = w.read * together;
   r->update_products = (w.items * (3 * w.layer_flops + passes * w.cell_flops) + w.reached * w.cell_flops) * flop;
   r->update_cell = w.items * (step + backward) + w.reached * backward;
@@ -135,17 +136,17 @@ static bool measure_row(bench_session *session, const struct setting *s, const s
   return r.reached || session->settings.quick;
 }
 
-/* one task and cell: both ways through time, on one thread and on two */
+/* one task and cell: stored traces and trace-free (or TBPTT), on one thread and on two */
 static bool measure_agent(bench_session *session, const struct setting *s, const struct agent *a) {
   bool good = true;
   double stored_bound[] = {NAN, NAN}; /* by threads */
-  for (int way = a->windows ? 1 : 0; way < 2; way++)
+  for (int stored = a->windows ? 0 : 1; stored >= 0; stored--)
     for (int threads = 1; threads <= 2 && threads <= session->settings.threads; threads++)
       if (!session->output->stopped(session->context))
         good = measure_row(session, s, a,
                            (bench_rl){.task = s->task,
                                       .cell = a->cell,
-                                      .stored = way == 0,
+                                      .stored = stored == 1,
                                       .windows = a->windows,
                                       .H = s->H * a->modes,
                                       .epochs = session->settings.quick ? 1 : s->epochs,
