@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,8 @@ class _Estimator(BaseEstimator):
     """Base of the estimators: settings of `sparc train`, and the fitted model."""
 
     def __init__(self, cell="sparc", cell_options=None, modes=None, layers=None, width=None, updates=1000, batch=None,
-                 rate=None, dropout=None, patience=None, validation=None, seed=0, threads=None):
+                 learning_rate=None, dropout=None, patience=None, validation=None, seed=0, threads=None,
+                 rate="deprecated"):
         self.cell = cell
         self.cell_options = cell_options
         self.modes = modes
@@ -110,18 +112,24 @@ class _Estimator(BaseEstimator):
         self.width = width
         self.updates = updates
         self.batch = batch
-        self.rate = rate
+        self.learning_rate = learning_rate
         self.dropout = dropout
         self.patience = patience
         self.validation = validation
         self.seed = seed
         self.threads = threads
+        self.rate = rate
 
-    _OPTIONS = ("cell", "cell_options", "modes", "layers", "width", "updates", "batch", "rate", "dropout", "patience",
-                "validation", "seed", "threads")
+    _OPTIONS = ("cell", "cell_options", "modes", "layers", "width", "updates", "batch", "learning_rate", "dropout",
+                "patience", "validation", "seed", "threads")
 
     def _arguments(self):
         given = {name: getattr(self, name) for name in self._OPTIONS}
+        if self.rate != "deprecated":  # the former name
+            warnings.warn("rate is deprecated, use learning_rate", DeprecationWarning, stacklevel=4)
+            if self.learning_rate is not None:
+                raise ValueError("learning_rate and rate exclude each other, expected learning_rate")
+            given["learning_rate"] = self.rate
         return [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
 
     def _fitted_to(self, X):
@@ -226,9 +234,10 @@ class SparcForecaster(_Estimator):
     the value of each channel `horizon` steps after its end."""
 
     def __init__(self, horizon=1, context=None, cell="sparc", cell_options=None, modes=None, layers=None, width=None,
-                 updates=1000, batch=None, rate=None, dropout=None, patience=None, validation=None, seed=0, threads=None):
-        super().__init__(cell, cell_options, modes, layers, width, updates, batch, rate, dropout, patience, validation,
-                         seed, threads)
+                 updates=1000, batch=None, learning_rate=None, dropout=None, patience=None, validation=None, seed=0,
+                 threads=None, rate="deprecated"):
+        super().__init__(cell, cell_options, modes, layers, width, updates, batch, learning_rate, dropout, patience,
+                         validation, seed, threads, rate)
         self.horizon = horizon
         self.context = context
 

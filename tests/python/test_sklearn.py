@@ -125,7 +125,7 @@ class Estimators(unittest.TestCase):
         from sklearn.utils.estimator_checks import check_estimator
         lengths = "sequences may have other lengths than those of fit"
         expected = {"check_n_features_in_after_fitting": lengths, "check_classifiers_train": lengths}
-        settings = {"layers": 0, "modes": 8, "updates": 300, "batch": 16, "rate": 0.03, "threads": 1}
+        settings = {"layers": 0, "modes": 8, "updates": 300, "batch": 16, "learning_rate": 0.03, "threads": 1}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for kind in (SparcClassifier, SparcRegressor):
@@ -133,6 +133,17 @@ class Estimators(unittest.TestCase):
                 failed = {row["check_name"]: row["exception"] for row in made if row["status"] == "failed"}
                 self.assertEqual(failed, {})
                 self.assertGreater(sum(row["status"] == "passed" for row in made), 30)
+
+    def test_rate_is_deprecated(self):
+        rows, names, _ = waves(20, 9)
+        want = SparcClassifier(learning_rate=0.02, **SMALL).fit(rows, names).checkpoint_
+        old = clone(SparcClassifier(**SMALL).set_params(rate=0.02))
+        with self.assertWarnsRegex(DeprecationWarning, "use learning_rate"):
+            self.assertEqual(old.fit(rows, names).checkpoint_, want)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with self.assertRaisesRegex(ValueError, "learning_rate and rate exclude each other"):
+                old.set_params(learning_rate=0.01).fit(rows, names)
 
     @unittest.skipIf(find_spec("aeon") is None, "there is no aeon")
     def test_aeon(self):
