@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* plugin.c: an environment in a shared object that is right but for one FAULT, which the build names. That of TELLS is
- * that it leaves a file LOADED in the working folder when its code runs, that of COUNTS that it counts its steps. */
+/* plugin.c: a valid environment plugin but for one FAULT, defined by the build. WRITES_FILE: loading it creates the
+ * file LOADED in the working folder. COUNTS: it counts its steps. */
 #include <sparc/env.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #define OLD_VERSION 3
 #define NO_STEP     4
 #define LARGE_STATE 5
-#define TELLS       6
+#define WRITES_FILE 6
 #define COUNTS      7
 
 #if FAULT == COUNTS
@@ -61,8 +61,8 @@ static const sparc_env_kind kind = {
     .step = FAULT == NO_STEP ? NULL : still_step,
 };
 
-#if FAULT == TELLS
-__attribute__((constructor)) static void tell(void) {
+#if FAULT == WRITES_FILE
+__attribute__((constructor)) static void write_file(void) {
   FILE *file = fopen("LOADED", "w");
   if (file) fclose(file);
 }

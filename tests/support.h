@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* support.h: random problems for any cell and all ways to solve them, for the property tests.
  *
- * A problem holds doubles that are exactly representable in float, so that a float run is judged on its
+ * A problem holds doubles that are exactly representable in float, so that the error of a float run is that of its
  * arithmetic alone. Runners return doubles whatever precision they compute in.
  */
 #ifndef SPARC_TESTS_SUPPORT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* support_network.h: networks around any cell with random numbers, and all ways to run them.
  *
- * A trial holds doubles that float holds exactly, so that a float run is judged on its arithmetic alone. Its loss is
+ * A trial holds doubles that float holds exactly, so that its errors are those of float arithmetic alone. Its loss is
  * the sum of cotangent * y + y^2 / 2 over the outputs that count, and of cotangent * state_last. Runners return doubles
  * whatever precision they compute in.
  */

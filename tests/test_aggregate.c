@@ -39,7 +39,7 @@ static void test_refusals(void **state) {
   values[20] = 1;
   values[19] = NAN; /* the last that does not count */
   assert_int_equal(aggregate_score(120, values, &last_hundred, &score), SPARC_OK);
-  close_to("a score behind a gap", score, 1);
+  close_to("a score after a gap", score, 1);
 }
 
 static void test_best(void **state) {
@@ -64,7 +64,7 @@ static void test_spread(void **state) {
   const double values[] = {1, 2, 6};
   aggregate_summary s = aggregate_summarise(3, values);
   close_to("the mean", s.mean, 3);
-  close_to("the sample deviation", s.stddev, sqrt(7));
+  close_to("the sample standard deviation", s.stddev, sqrt(7));
   s = aggregate_summarise(1, values);
   close_to("the mean of one", s.mean, 1);
   assert_true(isnan(s.stddev));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_augment.c: augmented examples: functions of seed, update and row, as large as was asked for, and windows that
+/* test_augment.c: augmented examples: functions of seed, update and row, of the requested strength, and windows that
  * are straight lines between the steps they come from. */
 #include "train/augment.h"
 #include "unit.h"
@@ -16,9 +16,9 @@ static void draw_ramps(float *x) {
 }
 
 static void augmented(const augmentation *a, uint64_t seed, uint64_t update, size_t row, float *x) {
-  float room[VALUES];
+  float buffer[VALUES];
   draw_ramps(x);
-  augment(a, seed, update, row, LENGTH, CHANNELS, x, room);
+  augment(a, seed, update, row, LENGTH, CHANNELS, x, buffer);
 }
 
 static void test_depends_on_seed_update_and_row(void **state) {
@@ -35,7 +35,7 @@ static void test_depends_on_seed_update_and_row(void **state) {
   }
 }
 
-static void test_nothing_is_nothing(void **state) {
+static void test_zero_settings_change_nothing(void **state) {
   (void)state;
   const augmentation none = {.jitter = 0};
   float x[VALUES], ramps[VALUES];
@@ -45,12 +45,12 @@ static void test_nothing_is_nothing(void **state) {
   assert_false(augments(&none));
   assert_true(augments(&(augmentation){.window = 0.1}));
   /* a single step has no window */
-  float one = 7, room;
-  augment(&(augmentation){.window = 0.5}, 1, 2, 3, 1, 1, &one, &room);
+  float one = 7, buffer;
+  augment(&(augmentation){.window = 0.5}, 1, 2, 3, 1, 1, &one, &buffer);
   assert_true(one == 7);
 }
 
-static void test_jitter_and_scaling_have_their_deviation(void **state) {
+static void test_jitter_and_scaling_have_their_stddev(void **state) {
   (void)state;
   double noise = 0, factor = 0, mean = 0;
   for (uint64_t update = 0; update < UPDATES; update++) {
@@ -71,7 +71,7 @@ static void test_jitter_and_scaling_have_their_deviation(void **state) {
   assert_true(fabs(sqrt(factor) - 0.2) < 0.02 && fabs(mean - 1) < 0.02);
 }
 
-/* of a ramp a window is a ramp: it begins and ends inside, and leaves out as much as was asked for at most */
+/* of a ramp a window is a ramp: it begins and ends inside, and omits at most the requested fraction */
 static void test_windows_are_stretched(void **state) {
   (void)state;
   const double most = 0.4;
@@ -93,8 +93,8 @@ static void test_windows_are_stretched(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_depends_on_seed_update_and_row),
-      cmocka_unit_test(test_nothing_is_nothing),
-      cmocka_unit_test(test_jitter_and_scaling_have_their_deviation),
+      cmocka_unit_test(test_zero_settings_change_nothing),
+      cmocka_unit_test(test_jitter_and_scaling_have_their_stddev),
       cmocka_unit_test(test_windows_are_stretched),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,7 +60,7 @@ static void *fail_elsewhere(void *argument) {
   snprintf(other->before, sizeof other->before, "%s", sparc_error());
   (void)fail(SPARC_IO, "file %s cannot be read", "b");
   snprintf(other->after, sizeof other->after, "%s", sparc_error());
-  log_line("nobody listens on this thread");
+  log_line("this thread has no callback");
   return NULL;
 }
 
@@ -256,12 +256,12 @@ typedef struct watched {
   size_t loops, tiles, done, order[8];
 } watched;
 
-static void hear_loop(void *context, size_t tiles) {
+static void count_loop(void *context, size_t tiles) {
   watched *h = context;
   h->loops++;
   h->tiles += tiles;
 }
-static void hear_tile(void *context) {
+static void record_tile(void *context) {
   watched *h = context;
   assert_int_equal(h->done, h->tiles - 4 + h->order[h->tiles - 1]); /* the tile before it has run, and no other */
   h->done++;
@@ -275,7 +275,7 @@ static void note_order(void *context, size_t tile) {
 static void loops_can_be_watched(void **state) {
   (void)state;
   watched h = {0};
-  parallel_watch(&(parallel_watcher){hear_loop, hear_tile, &h});
+  parallel_watch(&(parallel_watcher){count_loop, record_tile, &h});
   parallel_for(3, 4, note_order, &h);
   parallel_for(1, 4, note_order, &h);
   parallel_watch(NULL);
@@ -477,13 +477,13 @@ static void callers_are_independent(void **state) {
 }
 
 /* no new thread can have a stack of 2^46 bytes: the caller does all the work, with the same result */
-static void missing_threads_are_not_missed(void **state) {
+static void loops_run_without_worker_threads(void **state) {
   (void)state;
 #if defined(__GLIBC__) && defined(__LP64__)
   if (strcmp(thread_executor(), "pthreads") != 0) skip();
-  pthread_attr_t usual, huge;
+  pthread_attr_t previous, huge;
   pthread_t thread;
-  assert_int_equal(pthread_getattr_default_np(&usual), 0);
+  assert_int_equal(pthread_getattr_default_np(&previous), 0);
   assert_int_equal(pthread_getattr_default_np(&huge), 0);
   assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 46), 0);
   assert_int_equal(pthread_setattr_default_np(&huge), 0);
@@ -491,7 +491,7 @@ static void missing_threads_are_not_missed(void **state) {
   atomic_int counts[100];
   for (size_t i = 0; i < COUNT(counts); i++) atomic_init(&counts[i], 0);
   if (refused) parallel_for(4, COUNT(counts), count_tile, counts);
-  assert_int_equal(pthread_setattr_default_np(&usual), 0);
+  assert_int_equal(pthread_setattr_default_np(&previous), 0);
   assert_true(refused);
   for (size_t i = 0; i < COUNT(counts); i++) assert_int_equal(atomic_load(&counts[i]), 1);
 #else
@@ -617,7 +617,7 @@ int main(void) {
       cmocka_unit_test(denormals_are_flushed_in_tiles_only),
       cmocka_unit_test(nested_loops_stay_on_their_thread),
       cmocka_unit_test(callers_are_independent),
-      cmocka_unit_test(missing_threads_are_not_missed),
+      cmocka_unit_test(loops_run_without_worker_threads),
       cmocka_unit_test(processor_is_described),
       cmocka_unit_test(features_agree_with_the_compiler),
       cmocka_unit_test(feature_lists),

@@ -330,9 +330,9 @@ static void test_sizes(void **state) {
   sparc_cell_free(cell);
 }
 
-static void expect_refused(sparc_status status, const char *sentence) {
+static void expect_refused(sparc_status status, const char *message) {
   assert_int_equal(status, SPARC_INVALID);
-  assert_string_equal(sparc_error(), sentence);
+  assert_string_equal(sparc_error(), message);
 }
 
 static void test_missing_arguments(void **state) {

@@ -122,7 +122,7 @@ static void test_other_machine(void **state) {
 }
 
 /* an owner whose claim expired and was taken over cannot renew it */
-static void test_outdone(void **state) {
+static void test_lost_race(void **state) {
   (void)state;
   claim mine;
   assert_true(take(&mine));
@@ -195,7 +195,7 @@ int main(void) {
                                      cmocka_unit_test_teardown(test_zombie, empty_folder),
                                      cmocka_unit_test_teardown(test_used_again, empty_folder),
                                      cmocka_unit_test_teardown(test_other_machine, empty_folder),
-                                     cmocka_unit_test_teardown(test_outdone, empty_folder),
+                                     cmocka_unit_test_teardown(test_lost_race, empty_folder),
                                      cmocka_unit_test_teardown(test_garbage, empty_folder),
                                      cmocka_unit_test_teardown(test_numbers_end, empty_folder),
                                      cmocka_unit_test_teardown(test_contest, empty_folder)};

@@ -102,7 +102,7 @@ static sparc_dataset *good(const char *name, const void *data, size_t size, cons
 
 static sparc_dataset *good_text(const char *name, const char *text) { return good(name, text, strlen(text), NULL); }
 
-/* the input is refused with a sentence that has this in it */
+/* the input is refused with a message that contains this text */
 static void bad(const char *name, const void *data, size_t size, const sparc_read_options *o, const char *fragment) {
   sparc_dataset *d = (sparc_dataset *)&d;
   const sparc_status status = parse(name, data, size, o, &d);
@@ -538,7 +538,7 @@ static void test_csv_values(void **state) {
   bad("m.csv", "x,x,k\n1,2,p\n", 12, &like, "column 'x' is there twice");
   sparc_dataset_free(d);
 
-  /* values of several channels stand step by step */
+  /* values of several channels are stored step by step */
   d = good("p.csv", "p,q,r,s,k\n1,2,3,4,a\n", 20, &(sparc_read_options){.channels = 2});
   assert_int_equal(sparc_dataset_columns(d)->values, 4);
   e = good("q.csv", "s,k,r,q,p\n4,a,3,2,1\n", 20,
@@ -925,7 +925,7 @@ static void test_format_choice(void **state) {
   (void)state;
   static const struct {
     const char *name, *text;
-    int classes, length; /* class of the last example's label tells where the label was */
+    int classes, length; /* class of the last example's label shows where the label was */
   } cases[] = {
       {"x.tsv", "5 6 7\n", 1, 2},
       {"X.TXT.GZ", "5,6,7\n", 1, 2},
@@ -1025,7 +1025,7 @@ static void test_gzip(void **state) {
   const bytes nothing = pack("", 0);
   bad("x.tsv", nothing.data, nothing.size, NULL, "x.tsv:1: the file is empty");
 
-  /* files, and files of which only the first bytes tell */
+  /* files, and files recognised by their first bytes only */
   assert_int_equal(sparc_dataset_load(spill("packed.tsv", whole.data, whole.size), NULL, &d), SPARC_OK);
   assert_string_equal(sparc_dataset_info_of(d).name, "packed");
   SERIES(d, 0, 1, 2);
@@ -1043,7 +1043,7 @@ static void test_limit(void **state) {
   assert_true(bomb.size < 30000);
   bad("x.tsv", bomb.data, bomb.size, &(sparc_read_options){.max_bytes = 1000000},
       "x.tsv: the gzip data unpacks to more than the limit of 1000000 bytes");
-  /* the size in the trailer may lie */
+  /* the size in the trailer may be wrong */
   memset(bomb.data + bomb.size - 4, 0, 4);
   bad("x.tsv", bomb.data, bomb.size, &(sparc_read_options){.max_bytes = 1000000},
       "more than the limit of 1000000 bytes");
@@ -1117,7 +1117,7 @@ static void test_subset(void **state) {
   SERIES(again, 0, 1, 2);
   sparc_dataset_free(d);
 
-  /* a repeated example is changed once, also when nobody shares it */
+  /* a repeated example is changed once, also when it is not shared */
   assert_int_equal(sparc_dataset_normalise(again, &mean, &std), SPARC_OK);
   SERIES(again, 0, 0, 0.5F);
   SERIES(again, 1, 0, 0.5F);

@@ -66,7 +66,7 @@ static void compare_problem(problem *p, int chunks, bool bf16, bounds allowed) {
   result_free(&want);
 }
 
-/* a problem with slow modes by the thresholds of long sequences, and once more without them by the tolerances */
+/* a problem with slow modes by the thresholds of long sequences, and again without them by the tolerances */
 static void compare_memories(problem *p, int chunks, bool bf16) {
   if (slow_modes(p, false)) {
     compare_problem(p, chunks, bf16, LONG_BOUNDS);
@@ -295,10 +295,10 @@ static void test_chunks(void **state) {
 
 /* ---- errors --------------------------------------------------------------------------------------- */
 
-static void expect_failure(sparc_status got, sparc_status want, const char *sentence) {
-  if (got != want || !strstr(sparc_error(), sentence))
+static void expect_failure(sparc_status got, sparc_status want, const char *message) {
+  if (got != want || !strstr(sparc_error(), message))
     fail_msg("status %s, '%s'; expected %s, '%s'", sparc_status_name(got), sparc_error(), sparc_status_name(want),
-             sentence);
+             message);
 }
 
 static void test_names(void **state) {
@@ -381,7 +381,7 @@ static void test_plans_refused(void **state) {
     sparc_cell_config config;
     int B, T, chunks;
     sparc_status status;
-    const char *sentence;
+    const char *message;
   } cases[] = {
       {{.kind = "gru", .D = 2, .H = 2}, 1, 1, 0, SPARC_UNSUPPORTED, "cell gru does not run on devices"},
       {{.kind = "sparc", .D = 2, .H = 2, .options = "variant=unshared-control"},
@@ -413,7 +413,7 @@ static void test_plans_refused(void **state) {
     device_check(sparc_cell_create(&cases[i].config, &cell));
     const sparc_device_plan_config config = {.chunks = cases[i].chunks};
     expect_failure(sparc_device_plan_create(under_test.device, cell, cases[i].B, cases[i].T, &config, &plan),
-                   cases[i].status, cases[i].sentence);
+                   cases[i].status, cases[i].message);
     assert_null(plan);
     sparc_cell_free(cell);
   }
@@ -694,7 +694,7 @@ static void test_cache(void **state) {
   assert_false(find_entry(cache, path));
 }
 
-/* ---- what opencl_api.h says of OpenCL ---------------------------------------------------------------- */
+/* ---- declarations of opencl_api.h ---- ---------------------------------------------------------------- */
 
 #if defined(__has_include)
 #if __has_include(<CL/cl.h>)

@@ -45,7 +45,7 @@ static void test_sparc_moves_two_thirds_of_rglru(void **state) {
 }
 
 /* the same for scans with given coefficients: BF16 at the boundary, transitions in FP32 */
-static void test_given_scans_do_so_too(void **state) {
+static void test_given_scans_move_two_thirds(void **state) {
   (void)state;
   double sparc[2], rglru[2];
   const sparc_device_scan_config spectral = {SPARC_SCAN_SPECTRAL, B, T, WIDTH / 2, 2.7f, 1.5f, 1, 1};
@@ -69,7 +69,7 @@ static void test_forward_moves_what_it_must(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sparc_moves_two_thirds_of_rglru),
-      cmocka_unit_test(test_given_scans_do_so_too),
+      cmocka_unit_test(test_given_scans_move_two_thirds),
       cmocka_unit_test(test_forward_moves_what_it_must),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

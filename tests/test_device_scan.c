@@ -397,10 +397,10 @@ static void test_resets(void **state) {
   }
 }
 
-static void expect_failure(sparc_status got, sparc_status want, const char *sentence) {
-  if (got != want || !strstr(sparc_error(), sentence))
+static void expect_failure(sparc_status got, sparc_status want, const char *message) {
+  if (got != want || !strstr(sparc_error(), message))
     fail_msg("status %s, '%s'; expected %s, '%s'", sparc_status_name(got), sparc_error(), sparc_status_name(want),
-             sentence);
+             message);
 }
 
 static void test_refused(void **state) {
@@ -411,7 +411,7 @@ static void test_refused(void **state) {
   const struct {
     sparc_device_scan_config config;
     sparc_status status;
-    const char *sentence;
+    const char *message;
   } cases[] = {{{.kind = (sparc_scan_kind)7, .B = 1, .T = 1, .H = 1}, SPARC_INVALID, "kind is 7"},
                {{.B = 1, .T = 0, .H = 1}, SPARC_INVALID, "T is 0"},
                {{.B = 1, .T = 1, .H = 1, .kappa_p = 65}, SPARC_INVALID, "kappa_p is 65"},
@@ -420,7 +420,7 @@ static void test_refused(void **state) {
                {{.B = 1 << 16, .T = 1 << 16, .H = 1}, SPARC_INVALID, "32-bit offsets"},
                {{.B = 1 << 20, .T = 1 << 10, .H = 512}, SPARC_NO_MEMORY, "would fit"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    expect_failure(sparc_device_scan_create(device, &cases[i].config, &scan), cases[i].status, cases[i].sentence);
+    expect_failure(sparc_device_scan_create(device, &cases[i].config, &scan), cases[i].status, cases[i].message);
     assert_null(scan);
   }
   expect_failure(sparc_device_scan_create(device, NULL, &scan), SPARC_INVALID, "config is NULL");

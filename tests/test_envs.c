@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_envs.c: the native environments against their rules, the returns of known policies, hand-computed steps; vectors
- * of them: alignment, saving, threads, faults; and kinds of one's own, honest and not. */
+ * of them: alignment, saving, threads, faults; and user-defined kinds, valid and invalid. */
 #include "envs/control.h"
 #include "envs/envs.h"
 #include "sparc/rl.h"
@@ -300,15 +300,15 @@ static void test_pendulum_observer(void **state) {
   assert_int_equal(kind->open("", &shape, &model), SPARC_OK);
   sparc_random_init(&random, 3, "env", "observer");
   for (int episode = 0; episode < EPISODES; episode++) {
-    pendulum_state truth;
+    pendulum_state hidden;
     float seen[2], torque, reward;
     int done = 0;
     double sum = 0;
-    kind->reset(model, NULL, &truth, &random, seen);
+    kind->reset(model, NULL, &hidden, &random, seen);
     pendulum_state guess = {.angle = atan2((double)seen[1], (double)seen[0])};
     for (int t = 0; t < shape.horizon; t++) {
       kind->oracle(model, NULL, &guess, &torque);
-      kind->step(model, NULL, &truth, &random, &torque, seen, &reward, &done);
+      kind->step(model, NULL, &hidden, &random, &torque, seen, &reward, &done);
       sum += (double)reward;
       guess.speed = fmax(-8, fmin(8, guess.speed + (15 * sin(guess.angle) + 3 * (double)torque) * 0.05));
       guess.angle += guess.speed * 0.05;
@@ -320,7 +320,7 @@ static void test_pendulum_observer(void **state) {
     squares += sum * sum / EPISODES;
   }
   r.error = sqrt((squares - r.mean * r.mean) / EPISODES);
-  assert_return("noisy-pendulum", "the oracle behind an observer", r, 0.898);
+  assert_return("noisy-pendulum", "the oracle after an observer", r, 0.898);
   kind->close(model);
 }
 
@@ -536,7 +536,7 @@ static void test_card_rules(void **state) {
   close_vector(&v);
 }
 
-/* the searches under random play, judged by what an onlooker knows from actions and observations */
+/* the searches under random play, checked against what actions and observations reveal */
 static void test_search_rules(void **state) {
   (void)state;
   sparc_random random;
@@ -684,12 +684,12 @@ static void test_cartpole_step(void **state) {
   assert_near((double)seen[1], 0.41887902, 1e-6);
 }
 
-/* observations of the noisy kinds lie around those of the quiet ones with the deviation that was asked for */
+/* observations of the noisy kinds are those of the noise-free ones plus noise of the requested standard deviation */
 static void test_noise(void **state) {
   (void)state;
   const struct {
     const char *name, *options;
-    double deviation;
+    double stddev;
   } rows[] = {{"noisy-pendulum", NULL, 0.1},
               {"noisy-pendulum", "size=medium", 0.2},
               {"noisy-pendulum", "size=hard", 0.3},
@@ -712,14 +712,14 @@ static void test_noise(void **state) {
       } s;
       float seen[2];
       kind->reset(model, NULL, &s, &random, seen);
-      const double truth = strstr(rows[row].name, "pendulum") ? cos(s.pendulum.angle) : s.cartpole.place;
-      const double noise = (double)seen[0] - truth;
+      const double exact = strstr(rows[row].name, "pendulum") ? cos(s.pendulum.angle) : s.cartpole.place;
+      const double noise = (double)seen[0] - exact;
       sum += noise;
       squares += noise * noise;
     }
-    const double deviation = sqrt(squares / N), error = rows[row].deviation / sqrt(2.0 * N);
-    assert_near(deviation, rows[row].deviation, 4 * error);
-    assert_near(sum / N, 0, 4 * rows[row].deviation / sqrt(N));
+    const double stddev = sqrt(squares / N), error = rows[row].stddev / sqrt(2.0 * N);
+    assert_near(stddev, rows[row].stddev, 4 * error);
+    assert_near(sum / N, 0, 4 * rows[row].stddev / sqrt(N));
     kind->close(model);
   }
 }
@@ -777,7 +777,7 @@ static void test_save(void **state) {
     sparc_random again = random;
     const uint64_t want = run_digest(&one, &random, AFTER);
     if (sparc_envs_restore(two.envs, saved, bytes) != SPARC_OK) fail_msg("%s: %s", native[k], sparc_error());
-    if (run_digest(&two, &again, AFTER) != want) fail_msg("%s: a restored vector goes on in another way", native[k]);
+    if (run_digest(&two, &again, AFTER) != want) fail_msg("%s: a restored vector continues differently", native[k]);
     free(saved);
     close_vector(&one);
     close_vector(&two);
@@ -794,7 +794,7 @@ static void test_restore_refuses(void **state) {
     const char *name, *options;
     int n;
     size_t bytes;
-    const char *says;
+    const char *message;
   } rows[] = {{"repeat-previous", NULL, 4, bytes, "there are 3 saved environments, expected 4"},
               {"repeat-first", NULL, 3, bytes, "are repeat-previous, expected repeat-first"},
               {"repeat-previous", "size=hard", 3, bytes, "with other options"},
@@ -804,7 +804,7 @@ static void test_restore_refuses(void **state) {
   for (size_t i = 0; i < COUNT(rows); i++) {
     vector two = open_vector(rows[i].name, rows[i].options, rows[i].n, 1, 1);
     assert_int_equal(sparc_envs_restore(two.envs, saved, rows[i].bytes), SPARC_FORMAT);
-    assert_non_null(strstr(sparc_error(), rows[i].says));
+    assert_non_null(strstr(sparc_error(), rows[i].message));
     close_vector(&two);
   }
   sparc_envs_save(one.envs, before);
@@ -843,7 +843,7 @@ static void test_impossible_states(void **state) {
     int at; /* from the beginning of the state */
     void (*put)(char *to, double value);
     double value;
-    const char *says;
+    const char *message;
   } rows[] = {{"autoencode", 0, put_int, INT32_MAX, "invalid state"}, /* the step */
               {"autoencode", 0, put_int, -1, "invalid state"},
               {"autoencode", 4, put_int, -1, "invalid state"}, /* how often a suit was seen */
@@ -880,8 +880,8 @@ static void test_impossible_states(void **state) {
     sparc_envs_save(v.envs, saved);
     sparc_envs_save(v.envs, before);
     rows[i].put(saved + saved_state(&v, bytes) + rows[i].at, rows[i].value);
-    if (sparc_envs_restore(v.envs, saved, bytes) != SPARC_FORMAT || !strstr(sparc_error(), rows[i].says))
-      fail_msg("%s, byte %d: '%s' does not say '%s'", rows[i].name, rows[i].at, sparc_error(), rows[i].says);
+    if (sparc_envs_restore(v.envs, saved, bytes) != SPARC_FORMAT || !strstr(sparc_error(), rows[i].message))
+      fail_msg("%s, byte %d: '%s' does not contain '%s'", rows[i].name, rows[i].at, sparc_error(), rows[i].message);
     sparc_envs_save(v.envs, after);
     assert_memory_equal(before, after, bytes);
     assert_int_equal(sparc_envs_restore(v.envs, before, bytes), SPARC_OK);
@@ -904,8 +904,8 @@ static void restore_each_step(vector *v, int steps, sparc_random *random, char *
   }
 }
 
-/* whatever was restored goes on: it acts, draws and is drawn */
-static void go_on(vector *v, int steps, sparc_random *random) {
+/* a restored vector works: it steps, draws random numbers and renders */
+static void run_restored(vector *v, int steps, sparc_random *random) {
   double segments[4][5];
   envs_segments(v->envs, 0, segments, 4);
   for (int t = 0; t < steps; t++) {
@@ -916,7 +916,7 @@ static void go_on(vector *v, int steps, sparc_random *random) {
   }
 }
 
-/* Every kind checks its states. Whatever stands in one word of what was saved, it is refused or the vector goes on.
+/* Every kind checks its states. With any value in any word of a saved state, it is refused or the vector works.
  * Robots are slow and share their code, so one of them takes a few steps. */
 static void test_changed_states(void **state) {
   (void)state;
@@ -938,7 +938,7 @@ static void test_changed_states(void **state) {
       for (size_t w = 0; w < COUNT(words); w++) {
         memcpy(changed, saved, bytes);
         memcpy(changed + at, &words[w], sizeof *words);
-        if (sparc_envs_restore(v.envs, changed, bytes) == SPARC_OK) go_on(&v, robot ? 2 : 110, &random);
+        if (sparc_envs_restore(v.envs, changed, bytes) == SPARC_OK) run_restored(&v, robot ? 2 : 110, &random);
       }
     free(saved);
     free(changed);
@@ -950,7 +950,7 @@ static void test_bad_calls(void **state) {
   (void)state;
   const struct {
     sparc_envs_config config;
-    const char *says;
+    const char *message;
   } rows[] = {
       {{.name = "repeat-previos", .n = 1}, "did you mean 'repeat-previous'?"},
       {{.name = "mine.so", .n = 1}, "'./mine.so'"},
@@ -970,7 +970,7 @@ static void test_bad_calls(void **state) {
     sparc_envs *envs;
     assert_int_equal(sparc_envs_create(&rows[i].config, &envs), SPARC_INVALID);
     assert_null(envs);
-    if (!strstr(sparc_error(), rows[i].says)) fail_msg("'%s' does not say '%s'", sparc_error(), rows[i].says);
+    if (!strstr(sparc_error(), rows[i].message)) fail_msg("'%s' does not contain '%s'", sparc_error(), rows[i].message);
   }
   assert_int_equal(sparc_envs_create(NULL, NULL), SPARC_INVALID);
 
@@ -1020,7 +1020,7 @@ static void test_registry(void **state) {
 }
 
 /* the built-in kinds keep the promises that those of others are tried for */
-static void test_native_kinds_are_honest(void **state) {
+static void test_native_kinds_follow_their_contract(void **state) {
   (void)state;
   for (size_t k = 0; k < COUNT(native); k++) {
     const sparc_env_kind *kind;
@@ -1038,7 +1038,7 @@ static void test_native_kinds_are_honest(void **state) {
 
 /* ---- kinds of one's own -------------------------------------------------------------------------- */
 
-/* counts its steps, and breaks down when its action says so */
+/* counts its steps, and fails when its action requests it */
 enum { FINE, NAN_OBSERVATION, INFINITE_REWARD };
 
 typedef struct counter_state {
@@ -1225,7 +1225,7 @@ static void check_outside_kind(int version) {
   const struct {
     int breaks;
     sparc_status status;
-    const char *sentence;
+    const char *message;
   } failures[] = {{REFUSES_STEP, SPARC_INVALID, "no step today"},
                   {SILENT, SPARC_IO, "outside fails to step"},
                   {NAN_SHOWN, SPARC_NOT_FINITE, "outside 0: the observation is not finite"},
@@ -1234,7 +1234,7 @@ static void check_outside_kind(int version) {
     o.breaks = failures[k].breaks;
     assert_int_equal(sparc_envs_step(v.envs, v.actions, v.observations, v.rewards, v.masks, NULL, NULL),
                      failures[k].status);
-    assert_string_equal(sparc_error(), failures[k].sentence);
+    assert_string_equal(sparc_error(), failures[k].message);
   }
   o.breaks = REFUSES_STEP;
   assert_int_equal(sparc_envs_reset(v.envs, v.observations), SPARC_INVALID);
@@ -1297,21 +1297,21 @@ static void step_hidden(const void *model, void *scratch, void *state, sparc_ran
   observation[0] = (float)calls++;
 }
 
-static sparc_env_shape lie;
+static sparc_env_shape invalid_shape;
 static sparc_status open_lie(const char *options, sparc_env_shape *shape, void **model) {
   (void)options, (void)model;
-  *shape = lie;
+  *shape = invalid_shape;
   return SPARC_OK;
 }
 
-static void assert_refused(const sparc_env_kind *kind, const char *options, const char *says) {
+static void assert_refused(const sparc_env_kind *kind, const char *options, const char *message) {
   sparc_envs *envs;
   const sparc_envs_config config = {.kind = kind, .options = options, .n = 1};
   assert_int_equal(sparc_envs_create(&config, &envs), SPARC_INVALID);
-  if (!strstr(sparc_error(), says)) fail_msg("'%s' does not say '%s'", sparc_error(), says);
+  if (!strstr(sparc_error(), message)) fail_msg("'%s' does not contain '%s'", sparc_error(), message);
 }
 
-static void test_dishonest_kinds(void **state) {
+static void test_invalid_kinds(void **state) {
   (void)state;
   sparc_env_kind kind = counter;
   kind.version = 7;
@@ -1332,17 +1332,17 @@ static void test_dishonest_kinds(void **state) {
 
   const struct {
     sparc_env_shape shape;
-    const char *says;
-  } lies[] = {{{0, 2, 1, 5}, "observations of 0 numbers"},
-              {{1, -1, 1, 5}, "-1 choices"},
-              {{1, 2, 3, 5}, "discrete actions of 3 numbers, expected 1"},
-              {{1, 0, 0, 5}, "continuous actions of 0 numbers"},
-              {{1, 2, 1, 0}, "episodes of 0 steps"}};
+    const char *message;
+  } invalid[] = {{{0, 2, 1, 5}, "observations of 0 numbers"},
+                 {{1, -1, 1, 5}, "-1 choices"},
+                 {{1, 2, 3, 5}, "discrete actions of 3 numbers, expected 1"},
+                 {{1, 0, 0, 5}, "continuous actions of 0 numbers"},
+                 {{1, 2, 1, 0}, "episodes of 0 steps"}};
   kind = counter;
   kind.open = open_lie;
-  for (size_t i = 0; i < COUNT(lies); i++) {
-    lie = lies[i].shape;
-    assert_refused(&kind, NULL, lies[i].says);
+  for (size_t i = 0; i < COUNT(invalid); i++) {
+    invalid_shape = invalid[i].shape;
+    assert_refused(&kind, NULL, invalid[i].message);
   }
 }
 
@@ -1405,7 +1405,7 @@ static void test_broken_plugins(void **state) {
   const struct {
     const char *path;
     sparc_status status;
-    const char *says;
+    const char *message;
   } rows[] = {
       {SPARC_PLUGIN_DIR "/NO_ENTRY.so", SPARC_FORMAT, "without the function sparc_env_plugin"},
       {SPARC_PLUGIN_DIR "/NO_KIND.so", SPARC_FORMAT, "has no environment"},
@@ -1419,7 +1419,7 @@ static void test_broken_plugins(void **state) {
     sparc_envs *envs;
     const sparc_envs_config config = {.name = rows[i].path, .n = 1};
     assert_int_equal(sparc_envs_create(&config, &envs), rows[i].status);
-    if (!strstr(sparc_error(), rows[i].says)) fail_msg("'%s' does not say '%s'", sparc_error(), rows[i].says);
+    if (!strstr(sparc_error(), rows[i].message)) fail_msg("'%s' does not contain '%s'", sparc_error(), rows[i].message);
     if (!strstr(sparc_error(), rows[i].path)) fail_msg("'%s' does not name the file", sparc_error());
   }
 }
@@ -1447,11 +1447,11 @@ int main(void) {
       cmocka_unit_test(test_changed_states),
       cmocka_unit_test(test_kinds_of_version_1),
       cmocka_unit_test(test_bad_calls),
-      cmocka_unit_test(test_native_kinds_are_honest),
+      cmocka_unit_test(test_native_kinds_follow_their_contract),
       cmocka_unit_test(test_faults),
       cmocka_unit_test(test_nan_reset),
       cmocka_unit_test(test_outside_kinds),
-      cmocka_unit_test(test_dishonest_kinds),
+      cmocka_unit_test(test_invalid_kinds),
       cmocka_unit_test(test_example_plugin),
       cmocka_unit_test(test_stored_plugin),
       cmocka_unit_test(test_broken_plugins),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_errors.c: bad input gives a status and a sentence that names the argument and the value; nothing is written. */
+/* test_errors.c: bad input gives a status and a message that names the argument and the value; nothing is written. */
 #include "sparc/sparc.h"
 #include "unit.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* the last call must have failed with this status and a sentence that holds every given fragment */
+/* the last call must have failed with this status and a message that contains every given fragment */
 static void expect_error(sparc_status got, sparc_status want, const char *first, const char *second) {
   assert_int_equal(got, want);
   if (!strstr(sparc_error(), first) || !strstr(sparc_error(), second))

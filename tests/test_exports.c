@@ -13,15 +13,15 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-enum { ROOM = 4096 };
+enum { BUFFER_SIZE = 4096 };
 
 typedef struct bytes {
-  uint8_t data[ROOM];
+  uint8_t data[BUFFER_SIZE];
   size_t size;
 } bytes;
 
 static void put(bytes *b, const void *data, size_t size) {
-  assert_true(b->size + size <= ROOM);
+  assert_true(b->size + size <= BUFFER_SIZE);
   memcpy(b->data + b->size, data, size);
   b->size += size;
 }
@@ -50,10 +50,10 @@ static sparc_dataset *read_bytes(const char *name, const bytes *b, sparc_read_op
   return d;
 }
 
-static void refuse_bytes(const char *name, const bytes *b, sparc_read_options o, const char *sentence) {
+static void refuse_bytes(const char *name, const bytes *b, sparc_read_options o, const char *message) {
   sparc_dataset *d;
   assert_int_equal(sparc_dataset_parse(b->data, b->size, name, &o, &d), SPARC_FORMAT);
-  if (!strstr(sparc_error(), sentence)) fail_msg("'%s' does not say '%s'", sparc_error(), sentence);
+  if (!strstr(sparc_error(), message)) fail_msg("'%s' does not contain '%s'", sparc_error(), message);
 }
 
 static void expect_series(const sparc_dataset *d, int i, int count, const float *values) {
@@ -135,10 +135,10 @@ typedef struct zip {
   int members;
 } zip;
 
-static size_t deflate_raw(const bytes *in, uint8_t *out, size_t room) {
+static size_t deflate_raw(const bytes *in, uint8_t *out, size_t out_size) {
   z_stream z = {.zalloc = Z_NULL};
   assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  z.next_in = in->data, z.avail_in = (uInt)in->size, z.next_out = out, z.avail_out = (uInt)room;
+  z.next_in = in->data, z.avail_in = (uInt)in->size, z.next_out = out, z.avail_out = (uInt)out_size;
   assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
   const size_t size = z.total_out;
   deflateEnd(&z);
@@ -159,14 +159,14 @@ static void put_facts(bytes *b, int method, unsigned long checksum, size_t packe
 }
 
 static void zip_add(zip *z, const char *name, const bytes *member, bool deflated) {
-  uint8_t room[ROOM];
-  const size_t at = z->file.size, packed = deflated ? deflate_raw(member, room, sizeof room) : member->size;
+  uint8_t buffer[BUFFER_SIZE];
+  const size_t at = z->file.size, packed = deflated ? deflate_raw(member, buffer, sizeof buffer) : member->size;
   const unsigned long checksum = crc32_z(0, member->data, member->size);
   const int method = deflated ? 8 : 0;
   put(&z->file, "PK\3\4", 4);
   put_facts(&z->file, method, checksum, packed, member->size, strlen(name));
   put(&z->file, name, strlen(name));
-  put(&z->file, deflated ? room : member->data, packed);
+  put(&z->file, deflated ? buffer : member->data, packed);
   put(&z->directory, "PK\1\2\24\0", 6);
   put_facts(&z->directory, method, checksum, packed, member->size, strlen(name));
   put_number(&z->directory, 0, 10);
@@ -234,7 +234,7 @@ static void test_npz_damaged(void **state) {
   b.size -= 30;
   refuse_bytes("a.npz", &b, (sparc_read_options){.unlabelled = 0},
                "a.npz: the archive is damaged: it has no directory");
-  /* one byte after the other is changed: never a crash, and a refusal is a sentence about the file */
+  /* one byte after the other is changed: never a crash, and an error message names the file */
   for (size_t at = 4; at < whole.size; at++) {
     b = whole;
     b.data[at] ^= 0x41;
@@ -258,9 +258,9 @@ static sparc_dataset *read_text(const char *content, sparc_read_options o) {
   return read_bytes("toy.csv", &b, o);
 }
 
-static void refuse_text(const char *content, sparc_read_options o, const char *sentence) {
+static void refuse_text(const char *content, sparc_read_options o, const char *message) {
   const bytes b = text(content);
-  refuse_bytes("toy.csv", &b, o, sentence);
+  refuse_bytes("toy.csv", &b, o, message);
 }
 
 static void test_csv_columns(void **state) {
@@ -287,7 +287,7 @@ static void test_csv_channels(void **state) {
   assert_int_equal(sparc_dataset_info_of(d).channels, 2);
   SERIES(d, 0, 1, 2, 3, 4);
   sparc_dataset_free(d);
-  /* names tell channel and step, in any order */
+  /* names give channel and step, in any order */
   d = read_text("gx_1,gx_2,gy_2,gy_1,kind\n1,2,30,20,x\n", (sparc_read_options){.unlabelled = 0});
   assert_int_equal(sparc_dataset_info_of(d).channels, 2);
   SERIES(d, 0, 1, 20, 2, 30);
@@ -349,7 +349,7 @@ static void test_csv_spellings(void **state) {
   d = read_text("1,NA,2,null,3,#N/A,n/a,None,x\n", (sparc_read_options){.unlabelled = 0});
   SERIES(d, 0, 1, NAN, 2, NAN, 3, NAN, NAN, NAN);
   sparc_dataset_free(d);
-  /* which are labels where a label stands */
+  /* which are labels in the label column */
   d = read_text("1,NA\n2,none\n", (sparc_read_options){.unlabelled = 0});
   assert_int_equal(sparc_dataset_info_of(d).classes, 2);
   sparc_dataset_free(d);
@@ -357,23 +357,24 @@ static void test_csv_spellings(void **state) {
 
 static void test_csv_hints(void **state) {
   (void)state;
-  const sparc_read_options usual = {.unlabelled = 0};
-  refuse_text("1;2;x\n1,5;2;y\n", usual,
+  const sparc_read_options defaults = {.unlabelled = 0};
+  refuse_text("1;2;x\n1,5;2;y\n", defaults,
               "toy.csv:2: column 1 is '1,5', expected a number, NaN or ?; for a decimal comma set decimal ,");
-  refuse_text("1,2,3,4,x\n2024-01-05,2,3,4,y\n", usual, "for a date set ignore_columns or time_column to its column");
-  refuse_text("1,2,3,4,x\n5/31/24 12:00,2,3,4,y\n", usual, "for a date set");
+  refuse_text("1,2,3,4,x\n2024-01-05,2,3,4,y\n", defaults,
+              "for a date set ignore_columns or time_column to its column");
+  refuse_text("1,2,3,4,x\n5/31/24 12:00,2,3,4,y\n", defaults, "for a date set");
   bytes b = {.size = 0};
   put(&b,
       "\xff\xfe"
       "1\0,\0x\0\n\0",
       10);
-  refuse_bytes("toy.csv", &b, usual, "toy.csv: the text is UTF-16, expected UTF-8");
-  refuse_bytes("toy", &b, usual, "toy: the text is UTF-16, expected UTF-8");
-  refuse_text("1,2,x\r3,4,y\r", usual, "toy.csv:1: a carriage return alone in column 6");
+  refuse_bytes("toy.csv", &b, defaults, "toy.csv: the text is UTF-16, expected UTF-8");
+  refuse_bytes("toy", &b, defaults, "toy: the text is UTF-16, expected UTF-8");
+  refuse_text("1,2,x\r3,4,y\r", defaults, "toy.csv:1: a carriage return alone in column 6");
   refuse_text("1,x\n2,y\n3,z\n", (sparc_read_options){.max_rows = 2},
               "toy.csv: more than the limit of 2 rows; max_rows allows more");
   const bytes prose = text("Dear reader,\nthis is no data\n");
-  refuse_bytes("letter", &prose, usual, "letter: unknown format");
+  refuse_bytes("letter", &prose, defaults, "letter: unknown format");
 }
 
 static void test_ts_comments(void **state) {

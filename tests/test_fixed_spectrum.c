@@ -249,7 +249,7 @@ static void expect_same_block(const problem *p, const result *got, const problem
   expect_close(p, name, e_norm(a->size, got->dparams + a->offset, want->dparams + b->offset), EXACT);
 }
 
-/* everything that does not know how gamma depends on the decay */
+/* all gradients that do not depend on d gamma / d decay */
 static void expect_same_recurrence(const problem *p, const result *got, const problem *q, const result *want) {
   const size_t B = (size_t)p->B, tokens = B * (size_t)p->T;
   expect_close(p, "y", e_norm(tokens * p->n.output, got->y, want->y), EXACT);

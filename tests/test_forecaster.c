@@ -273,7 +273,7 @@ static void streams_are_forecast(void **state) {
   (void)state;
   result r[2];
   run(seasonal, 1500, 200, r);
-  /* the noise has the variance 0.25, so a seasonal naive forecast has the error 0.5 */
+  /* the noise has the variance 0.25, so a seasonal persistence forecast has the error 0.5 */
   for (int j = 0; j < 2; j++) {
     if (!(r[j].loss < 0.42)) fail_msg("seasonal, horizon %d: %g", one_and_six[j], r[j].loss);
     if (!(r[j].covered > 0.88 && r[j].covered < 0.92)) fail_msg("covered %g", r[j].covered);
@@ -308,7 +308,7 @@ static void hard_streams_stay_finite(void **state) {
 }
 
 /* an outlier is not learned from: errors between them are as without */
-static void outliers_are_passed_over(void **state) {
+static void outliers_are_ignored(void **state) {
   (void)state;
   forecaster *f = create(1, one_and_six, 1);
   sparc_random random;
@@ -334,7 +334,7 @@ static void outliers_are_passed_over(void **state) {
 }
 
 /* a level that stays is believed after five values */
-static void new_levels_are_believed(void **state) {
+static void level_shifts_are_followed(void **state) {
   (void)state;
   forecaster *f = create(1, one_and_six, 1);
   sparc_random random;
@@ -353,7 +353,7 @@ static void new_levels_are_believed(void **state) {
 }
 
 /* channels do not touch each other, a missing one neither */
-static void channels_are_apart(void **state) {
+static void channels_are_independent(void **state) {
   (void)state;
   forecaster *both = create(2, one_and_six, 2), *one = create(1, one_and_six, 2);
   sparc_random random;
@@ -382,8 +382,8 @@ static void requests_are_checked(void **state) {
   assert_null(f);
 }
 
-/* a state with any number changed is refused, or can be stepped without harm and ends up refused or finite */
-static void states_of_files_are_harmless(void **state) {
+/* a state with any number changed is refused, or can be stepped and is then refused or finite */
+static void changed_states_are_refused_or_finite(void **state) {
   (void)state;
   static const double values[] = {-1, 0.5, 1e9, 1e19, 1e150, 1e308, NAN};
   forecaster *f = create(1, one_and_six, 2);
@@ -427,11 +427,11 @@ int main(void) {
       cmocka_unit_test(mixtures_follow_late_experts),
       cmocka_unit_test(streams_are_forecast),
       cmocka_unit_test(hard_streams_stay_finite),
-      cmocka_unit_test(outliers_are_passed_over),
-      cmocka_unit_test(new_levels_are_believed),
-      cmocka_unit_test(channels_are_apart),
+      cmocka_unit_test(outliers_are_ignored),
+      cmocka_unit_test(level_shifts_are_followed),
+      cmocka_unit_test(channels_are_independent),
       cmocka_unit_test(requests_are_checked),
-      cmocka_unit_test(states_of_files_are_harmless),
+      cmocka_unit_test(changed_states_are_refused_or_finite),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,7 +139,7 @@ static void test_garbage(void **state) {
 static void test_refusals(void **state) {
   (void)state;
   static const struct {
-    const char *text, *sentence;
+    const char *text, *message;
   } bad[] = {
       {"[]", "expected an object"},
       {"{}", "name is missing"},
@@ -171,7 +171,7 @@ static void test_refusals(void **state) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     grid g;
     assert_int_equal(grid_parse(bad[i].text, strlen(bad[i].text), "test", &g), SPARC_FORMAT);
-    if (!strstr(sparc_error(), bad[i].sentence)) fail_msg("'%s' does not say '%s'", sparc_error(), bad[i].sentence);
+    if (!strstr(sparc_error(), bad[i].message)) fail_msg("'%s' does not contain '%s'", sparc_error(), bad[i].message);
     grid_free(&g);
   }
   grid g; /* null is neither a string nor a number */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_inspect.c: what sparc_cell_inspect says of a cell against the cell itself, the reference and numbers by hand. */
+/* test_inspect.c: sparc_cell_inspect against the cell itself, the reference and numbers by hand. */
 #include "cells/cell.h"
 #include "nn/network.h"
 #include "support.h"
@@ -91,7 +91,7 @@ static double kept_error(const problem *p, const sparc_inspection *seen) {
   return worst;
 }
 
-static void expect_honest(const problem *p) {
+static void expect_consistent(const problem *p) {
   sparc_inspection *seen = inspect(p);
   result want = result_create(p), got = result_create(p);
   run_reference(p, false, &want);
@@ -124,7 +124,7 @@ static void test_states(void **state) {
     sparc_random_init(&stream, seed, "inspect", *kind);
     for (int i = 0; i < PROBLEMS; i++) {
       problem p = problem_random(*kind, &stream);
-      expect_honest(&p);
+      expect_consistent(&p);
       problem_free(&p);
     }
   }

@@ -61,9 +61,9 @@ typedef struct problem {
   void *work;
 } problem;
 
-static double *draw(sparc_random *stream, size_t n, double deviation) {
+static double *draw(sparc_random *stream, size_t n, double stddev) {
   double *out = sparc_alloc(n * sizeof *out);
-  for (size_t i = 0; i < n; i++) out[i] = deviation * sparc_random_normal(stream);
+  for (size_t i = 0; i < n; i++) out[i] = stddev * sparc_random_normal(stream);
   return out;
 }
 
@@ -292,7 +292,7 @@ static void same_params(const sparc_trainer *a, const sparc_trainer *b) {
   assert_memory_equal(sparc_trainer_info_of(a).params, sparc_trainer_info_of(b).params, n * sizeof(float));
 }
 
-/* kinds go through a file, and training continues to the bit; a layer keeps the cell that the configuration gave it */
+/* kinds are saved and loaded, and training continues bit-exactly; a layer keeps its configured cell */
 static void test_kinds_in_files(void **state) {
   (void)state;
   static echo data;
@@ -366,7 +366,7 @@ static void test_file_without_cells(void **state) {
 
 /* a file of library kinds with one entry of its metadata changed */
 static void expect_bad_file(sparc_tensors *good, const char *key, const char *value, sparc_status want,
-                            const char *sentence) {
+                            const char *message) {
   enum { MOST = 128 };
   sparc_tensor_source tensor[MOST] = {{.name = NULL}};
   sparc_metadata entry[MOST];
@@ -395,7 +395,7 @@ static void expect_bad_file(sparc_tensors *good, const char *key, const char *va
   must(sparc_tensors_save(path, tensor, count, entry, entries));
   for (size_t i = 0; i < count; i++) sparc_free((void *)(uintptr_t)tensor[i].data);
   sparc_model *model;
-  refuses(sparc_model_load(path, 1, &model), want, sentence);
+  refuses(sparc_model_load(path, 1, &model), want, message);
 }
 
 static void test_bad_files(void **state) {

@@ -225,7 +225,7 @@ static void test_float_follows_double(void **state) {
   for_shapes("float", 6, check_float_on_all_tables);
 }
 
-/* every remainder of a row behind the last whole vector */
+/* every remainder of a row after the last whole vector */
 static void test_float_follows_double_at_every_width(void **state) {
   (void)state;
   table_row tables[KERNELS_MAX + 1];
@@ -613,7 +613,7 @@ static void test_soft_cross_entropy_is_the_formula(void **state) {
     logits[i] = here;
     assert_true(fabs((above - below) / (2 * step) - (double)d[i]) < 1e-3);
   }
-  /* neither of them: the plain one, to the bit */
+  /* neither of them: bit-identical to the plain one */
   float plain[N * K];
   assert_true(cross_entropy_soft(N, K, logits, labels, NULL, 0, p, d) ==
               cross_entropy(N, K, logits, labels, unused, plain));

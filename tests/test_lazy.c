@@ -111,7 +111,7 @@ static void test_every_kernel(void **unused) {
     if (kernel_available(*name)) compare_all(run_schedule_f32, *name, (tolerances){1e-6, 1e-5});
 }
 
-/* a segment that starts at a step knows nothing of what was before, finite or not */
+/* a segment does not depend on the steps before its start, finite or not */
 static void test_reset_drops_what_is_not_finite(void **unused) {
   (void)unused;
   sparc_random stream;

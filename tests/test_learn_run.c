@@ -14,10 +14,10 @@ static void require_ok(sparc_status status, const char *what) {
   if (status != SPARC_OK) fail_msg("%s: %s", what, sparc_error());
 }
 
-static void expect_refusal(sparc_status status, sparc_status expected, const char *sentence) {
-  if (status != expected || !strstr(sparc_error(), sentence))
+static void expect_refusal(sparc_status status, sparc_status expected, const char *message) {
+  if (status != expected || !strstr(sparc_error(), message))
     fail_msg("%s: '%s', expected %s with '%s'", sparc_status_name(status), sparc_error(), sparc_status_name(expected),
-             sentence);
+             message);
 }
 
 static const char *line_of(int t, char buffer[64]) {

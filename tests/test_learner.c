@@ -308,7 +308,7 @@ static void a_frozen_learner_learns_nothing(void **state) {
 /* ---- sequences ------------------------------------------------------------------------------------- */
 
 /* without learning and moments only the state is carried over */
-static void sequences_do_not_touch_each_other(void **state) {
+static void sequences_are_independent(void **state) {
   (void)state;
   const stream s = make_stream(6), other = make_stream(7);
   for (int horizon = 0; horizon < 4; horizon += 3) {
@@ -754,7 +754,7 @@ int main(void) {
       cmocka_unit_test(streams_that_change_are_learned_again),
       cmocka_unit_test(numbers_and_classes_are_learned),
       cmocka_unit_test(a_frozen_learner_learns_nothing),
-      cmocka_unit_test(sequences_do_not_touch_each_other),
+      cmocka_unit_test(sequences_are_independent),
       cmocka_unit_test(targets_may_be_missing),
       cmocka_unit_test(files_continue_bit_exactly),
       cmocka_unit_test(mixtures_have_horizons_and_intervals),

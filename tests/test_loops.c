@@ -92,7 +92,7 @@ static float *narrow(const double *values, size_t count) {
 }
 
 /* dx, dstate0 and dparams may each be left out; what remains has the same bits; dparams is added to */
-static void test_wanted_gradients(void **state) {
+static void test_requested_gradients(void **state) {
   (void)state;
   sparc_random stream;
   sparc_random_init(&stream, 3, "wanted", "");
@@ -293,7 +293,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tiles),
       cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_wanted_gradients),
+      cmocka_unit_test(test_requested_gradients),
       cmocka_unit_test(test_truncated_backpropagation),
       cmocka_unit_test(test_no_rtrl),
       cmocka_unit_test(test_extreme_values),

@@ -48,7 +48,7 @@ static void test_sizes(void **state) {
 
 static void test_options(void **state) {
   (void)state;
-  /* the text names the number of angles that the default stands for, and makes the same cell again */
+  /* the text has the default's number of angles, and creates the same cell again */
   const struct {
     const char *options, *angles;
   } cases[] = {{NULL, "angles=1"}, {"state=7", "angles=3"}, {"state=1", "angles=0"}, {"angles=2,state=6", "angles=2"}};
@@ -61,7 +61,7 @@ static void test_options(void **state) {
     sparc_cell_free(again);
   }
   const struct {
-    const char *options, *sentence;
+    const char *options, *message;
   } refused[] = {{"state=4,angles=3", "angles is 3, expected at most 2"},
                  {"angles=-1", "angles is '-1'"},
                  {"state=0", "state is '0'"},
@@ -71,7 +71,7 @@ static void test_options(void **state) {
     const sparc_cell_config config = {.kind = "mamba3", .D = 3, .H = 1, .options = refused[i].options};
     assert_int_equal(sparc_cell_create(&config, &cell), SPARC_INVALID);
     assert_null(cell);
-    if (!strstr(sparc_error(), refused[i].sentence)) fail_msg("%s", sparc_error());
+    if (!strstr(sparc_error(), refused[i].message)) fail_msg("%s", sparc_error());
   }
 }
 

@@ -2,7 +2,7 @@
 /* test_mujoco.c: the robots against MuJoCo itself: models, masks, rewards, determinism, and physics that break down.
  *
  * Seeds are fixed, so a mean that is three standard errors off is a mistake and not bad luck. Built without MuJoCo, one
- * test remains: that the library says what is missing.
+ * test remains: that the message names what is missing.
  */
 #include "scratch.h"
 #include "sparc/env.h"
@@ -223,10 +223,10 @@ static void test_starts(void **state) {
       for (int i = 0; i < p.m->nv; i++) sum += p.d->qvel[i], squares += p.d->qvel[i] * p.d->qvel[i];
     }
     if (!(widest < noise[b] && widest > 0.99 * noise[b])) fail_msg("%s: positions reach %g", bodies[b], widest);
-    /* deviation of a uniform number on +-n is n / sqrt 3 */
-    const double n = STARTS * (double)p.m->nv, deviation = b < 2 ? noise[b] : noise[b] / sqrt(3);
-    expect_near("mean of first velocities", sum / n, 0, 4 * deviation / sqrt(n));
-    expect_near("deviation of first velocities", sqrt(squares / n), deviation, 4 * deviation / sqrt(2 * n));
+    /* standard deviation of a uniform number on +-n is n / sqrt 3 */
+    const double n = STARTS * (double)p.m->nv, stddev = b < 2 ? noise[b] : noise[b] / sqrt(3);
+    expect_near("mean of first velocities", sum / n, 0, 4 * stddev / sqrt(n));
+    expect_near("stddev of first velocities", sqrt(squares / n), stddev, 4 * stddev / sqrt(2 * n));
     close_player(&p);
   }
   player ant = open_player("ant", "", 3);
@@ -256,7 +256,7 @@ static void test_cached_starts(void **state) {
 
 /* ---- a step --------------------------------------------------------------------------------------- */
 
-/* the definition once more: what a step pays and whether it ends the episode, from positions and velocities */
+/* the definition: reward of a step and whether it ends the episode, from positions and velocities */
 static double defined_reward(int b, double vx, double effort) {
   static const double bonus[] = {1, 0, 1, 1}, cost[] = {0.5, 0.1, 0.001, 0.001};
   return vx + bonus[b] - cost[b] * effort;
@@ -335,7 +335,7 @@ static void test_clipping(void **state) {
 static void test_options(void **state) {
   (void)state;
   static const struct {
-    const char *options, *sentence;
+    const char *options, *message;
   } bad[] = {{"act_clip=3", "act_clip"},         {"act_clip=1.5", "act_clip"},       {"reset=never", "reset"},
              {"integrator=rk5", "did you mean"}, {"intergator=rk4", "did you mean"}, {"reset", "no value"}};
   const sparc_env_kind *kind;
@@ -345,7 +345,7 @@ static void test_options(void **state) {
     void *model = NULL;
     assert_int_equal(kind->open(bad[i].options, &shape, &model), SPARC_INVALID);
     assert_null(model);
-    if (!strstr(sparc_error(), bad[i].sentence)) fail_msg("'%s' lacks '%s'", sparc_error(), bad[i].sentence);
+    if (!strstr(sparc_error(), bad[i].message)) fail_msg("'%s' lacks '%s'", sparc_error(), bad[i].message);
   }
   player euler = open_player("ant", "integrator=euler", 1),
          rk4 = open_player("cheetah", "integrator=rk4,reset=fresh", 1);
@@ -357,7 +357,7 @@ static void test_options(void **state) {
 
 /* ---- the same bits -------------------------------------------------------------------------------- */
 
-/* what a scratch was used for before does not matter: here it is filled with other bytes before every step */
+/* the previous contents of a scratch have no effect: it is filled with other bytes before every step */
 static void test_scratch(void **state) {
   (void)state;
   for (int b = 0; b < BODIES; b++) {
@@ -456,10 +456,10 @@ static void test_restore(void **state) {
 
 /* ---- physics that break down ---------------------------------------------------------------------- */
 
-static int heard;
+static int messages;
 static void hear(const char *message) {
   (void)message;
-  heard++;
+  messages++;
 }
 
 /* A number that is none in an action, or a velocity beyond all bounds: the episode ends, is counted, and the next one
@@ -499,7 +499,7 @@ static void test_breakdown(void **state) {
     for (int i = 0; i < 2 * sparc_envs_info_of(envs).shape.observation; i++) assert_true(isfinite(observations[i]));
     sparc_envs_free(envs);
   }
-  assert_int_equal(heard, 0);
+  assert_int_equal(messages, 0);
   assert_true(mju_user_warning == hear);
   mju_user_warning = mju_user_error = NULL;
   assert_int_equal(access("MUJOCO_LOG.TXT", F_OK), -1);
@@ -526,7 +526,7 @@ static void test_no_memory(void **state) {
 
 typedef struct yardstick {
   const char *name, *options;
-  double deviation; /* of the normal policy */
+  double stddev; /* of the normal policy */
   int episodes;
   double mean, length;
 } yardstick;
@@ -547,7 +547,7 @@ static void test_returns(void **state) {
       double total = 0;
       int length = 0;
       for (reset(&p), p.done = 0; !p.done && length < p.shape.horizon; length++) {
-        sparc_random_fill_normal(&p.policy, p.action, (size_t)p.shape.action, y->deviation);
+        sparc_random_fill_normal(&p.policy, p.action, (size_t)p.shape.action, y->stddev);
         step(&p);
         total += p.reward;
       }
@@ -557,8 +557,8 @@ static void test_returns(void **state) {
     const double n = y->episodes, mean = sum / n, length = lengths / n;
     const double error = sqrt((squares / n - mean * mean) / (n - 1));
     const double length_error = sqrt((length_squares / n - length * length) / (n - 1));
-    print_message("%-9s %-10s deviation %g: mean %.2f +- %.2f, length %.1f +- %.1f\n", y->name, y->options,
-                  y->deviation, mean, error, length, length_error);
+    print_message("%-9s %-10s stddev %g: mean %.2f +- %.2f, length %.1f +- %.1f\n", y->name, y->options, y->stddev,
+                  mean, error, length, length_error);
     expect_near(y->name, mean, y->mean, 3 * error);
     expect_near(y->name, length, y->length, 3 * length_error);
     close_player(&p);

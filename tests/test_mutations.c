@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mutations.c: files of learners and agents with one value changed at a time. Whatever a file says, it is refused
- * with a sentence that names it, or what it holds goes on; with a sanitizer, without a wrong access to memory. The
+/* test_mutations.c: files of learners and agents with one value changed at a time. Each file is refused
+ * with a message that names it, or its learner or agent works; a sanitizer checks accesses to memory. The
  * bytes of saved environments have a test of their own in test_envs.c. */
 #include "io/settings.h"
 #include "run/learn_run.h"
@@ -58,13 +58,13 @@ static void write_copy(const file_copy *c, const char *path) {
 
 /* ---- changes ------------------------------------------------------------------------------------------ */
 
-/* what is done with a changed file; `change` tells which one, `large` that it may now ask for much work */
+/* uses a changed file; `change` names the change, `large`: it may now require much work */
 typedef void use_fn(const char *path, const char *change, bool large);
 
 static void require_status(sparc_status status, const char *path, const char *change) {
   if (status == SPARC_OK || status == SPARC_NO_MEMORY || status == SPARC_NOT_FINITE) return;
   if (status != SPARC_FORMAT) fail_msg("%s: %s: %s", change, sparc_status_name(status), sparc_error());
-  if (!strstr(sparc_error(), path)) fail_msg("%s: the sentence does not name the file: %s", change, sparc_error());
+  if (!strstr(sparc_error(), path)) fail_msg("%s: the message does not name the file: %s", change, sparc_error());
 }
 
 static bool is_work(const char *key) {
@@ -165,8 +165,8 @@ static sparc_status feed(sparc_learn_run *run, int times) {
   sparc_status status = SPARC_OK;
   for (int t = 0; t < times && status == SPARC_OK; t++) {
     const char *line = lines[t % (int)COUNT(lines)];
-    const float *answer;
-    status = sparc_learn_run_line(run, line, strlen(line), "lines", &answer);
+    const float *prediction;
+    status = sparc_learn_run_line(run, line, strlen(line), "lines", &prediction);
   }
   return status;
 }
@@ -196,7 +196,7 @@ static void resume_learner(const char *path, const char *change, bool large) {
   sparc_learn_run_free(run);
 }
 
-static void learners_go_on_or_are_refused(void **state) {
+static void learners_work_or_are_refused(void **state) {
   (void)state;
   sparc_learn_run_config goals[] = {config_for(in_folder("good"), 0), config_for(in_folder("good"), 0),
                                     config_for(in_folder("good"), 0)};
@@ -233,7 +233,7 @@ static bool is_of_run(const char *change) {
   return false;
 }
 
-/* a tensor of another name, type or shape than the configuration asks for is refused, even with as many elements; of
+/* a tensor of another name, type or shape than the configuration requires is refused, even with as many elements; of
  * what a run carries, a new name is one that belongs to nothing */
 static void require_shape(sparc_status status, const char *change, bool agent) {
   const char *shape = strstr(change, ": shape ");
@@ -274,7 +274,7 @@ static void resume_agent(const char *path, const char *change, bool large) {
   sparc_ppo_free(ppo);
 }
 
-static void agents_go_on_or_are_refused(void **state) {
+static void agents_work_or_are_refused(void **state) {
   (void)state;
   const struct {
     const char *task, *cell;
@@ -306,8 +306,8 @@ static void agents_go_on_or_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(learners_go_on_or_are_refused),
-      cmocka_unit_test(agents_go_on_or_are_refused),
+      cmocka_unit_test(learners_work_or_are_refused),
+      cmocka_unit_test(agents_work_or_are_refused),
   };
   /* thousands of files are written, each of them to the disk unless there is a folder in memory */
   if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);

@@ -37,7 +37,7 @@ static double gradient_error(const trial *t, runner *r, outcome *scratch, size_t
 }
 
 /* The largest error of a block against the largest gradient of the block (or a ten-thousandth of the largest of all,
- * for blocks that hardly matter) is at most 1e-6; and likewise for inputs and states. */
+ * for blocks of small gradients) is at most 1e-6; and likewise for inputs and states. */
 static void check_gradient(trial *t) {
   outcome o = make_outcome(t), scratch = make_outcome(t);
   runner r = make_runner(t, 1);
@@ -184,7 +184,7 @@ static void test_float_follows_double(void **state) {
   }
 }
 
-/* ---- the formulas of docs/training.md once more, as plain loops ------------------------------------- */
+/* ---- the formulas of docs/training.md as plain loops ---------- ------------------------------------- */
 
 /* the block of a layer, or of the network for layer < 0; NULL when there is none */
 static const double *values_of(const trial *t, int layer, const char *name) {
@@ -233,7 +233,7 @@ static void plain_cell(const sparc_cell *cell, const double *params, int length,
 }
 
 /* what the network adds to the residual stream at one step; y is the cell's output */
-static void plain_behind(const trial *t, int layer, size_t width, const double *x, const double *y, double *u) {
+static void plain_post_cell(const trial *t, int layer, size_t width, const double *x, const double *y, double *u) {
   const size_t H = (size_t)sparc_cell_config_of(network_cell(t->network)).H;
   const double *re = values_of(t, layer, "readout.re"), *im = values_of(t, layer, "readout.im");
   const double *whole = values_of(t, layer, "readout.weight"), *skip = values_of(t, layer, "readout.skip");
@@ -266,7 +266,7 @@ static void plain_body(const trial *t, int b, double *u) {
     const double *scale = values_of(t, layer, "norm.scale"), *bias = values_of(t, layer, "norm.bias");
     for (size_t s = 0; s < L; s++) plain_norm(width, u + s * width, scale, bias, x + s * width);
     plain_cell(cell, values_of(t, layer, first), (int)L, x, y);
-    for (size_t s = 0; s < L; s++) plain_behind(t, layer, width, x + s * width, y + s * O, u + s * width);
+    for (size_t s = 0; s < L; s++) plain_post_cell(t, layer, width, x + s * width, y + s * O, u + s * width);
   }
   sparc_free(x);
   sparc_free(y);
@@ -306,7 +306,7 @@ static void test_formulas(void **state) {
     }
 }
 
-/* ---- what must not matter ------------------------------------------------------------------------ */
+/* ---- invariances --------- ------------------------------------------------------------------------ */
 
 static void expect_same_bits(const trial *t, const char *what, const outcome *got, const outcome *want) {
   for (size_t i = 0; i < t->outputs; i++)
@@ -672,7 +672,7 @@ static void test_initial_spread(void **state) {
                                        .heads = 1};
   const struct {
     const char *name;
-    double mean, deviation;
+    double mean, stddev;
   } cases[] = {{"embed.weight", 0, 1 / sqrt(CHANNELS)},
                {"embed.bias", 0, 0},
                {"layers.0.norm.scale", 1, 0},
@@ -698,9 +698,9 @@ static void test_initial_spread(void **state) {
     double mean = 0, variance = 0;
     for (size_t k = 0; k < block[b].size; k++) mean += (double)initial[block[b].offset + k] / n;
     for (size_t k = 0; k < block[b].size; k++) variance += pow((double)initial[block[b].offset + k] - mean, 2) / n;
-    if (!(fabs(mean - cases[i].mean) <= 1e-12 + 4 * cases[i].deviation / sqrt(n)) ||
-        !(fabs(sqrt(variance) - cases[i].deviation) <= 1e-12 + 4 * cases[i].deviation / sqrt(2 * n)))
-      fail_msg("%s: mean %g, deviation %g", cases[i].name, mean, sqrt(variance));
+    if (!(fabs(mean - cases[i].mean) <= 1e-12 + 4 * cases[i].stddev / sqrt(n)) ||
+        !(fabs(sqrt(variance) - cases[i].stddev) <= 1e-12 + 4 * cases[i].stddev / sqrt(2 * n)))
+      fail_msg("%s: mean %g, stddev %g", cases[i].name, mean, sqrt(variance));
   }
   sparc_free(initial);
   free_trial(&t);
@@ -773,7 +773,7 @@ static void test_impossible_configurations(void **state) {
                                  embed[] = {{.name = "embed", .outputs = 1}};
   struct {
     sparc_network_config config;
-    const char *sentence;
+    const char *message;
   } cases[] = {{good, "inputs is 0"},          {good, "outputs is -1"},        {good, "layers is -1"},
                {good, "width is 0"},           {good, "head.input is 9"},      {good, "features is 1"},
                {good, "dropout is 1"},         {good, "dropout is nan"},       {good, "init is 7"},
@@ -804,7 +804,7 @@ static void test_impossible_configurations(void **state) {
     sparc_network *network = (sparc_network *)&cases;
     assert_int_equal(sparc_network_create(&cases[i].config, &network), SPARC_INVALID);
     assert_null(network);
-    if (!strstr(sparc_error(), cases[i].sentence)) fail_msg("'%s' is not in '%s'", cases[i].sentence, sparc_error());
+    if (!strstr(sparc_error(), cases[i].message)) fail_msg("'%s' is not in '%s'", cases[i].message, sparc_error());
   }
 }
 
@@ -825,7 +825,7 @@ static void test_impossible_calls(void **state) {
     sparc_network_sequence_f64 sequence;
     sparc_network_gradient_f64 gradient;
     bool forward; /* the forward refuses it already */
-    const char *sentence;
+    const char *message;
   } cases[] = {{good, gradient, true, "sequence.x is NULL"},
                {good, gradient, true, "sequence.outputs is NULL"},
                {good, gradient, true, "sequence.outputs[0] is NULL, expected where head head writes"},
@@ -852,7 +852,7 @@ static void test_impossible_calls(void **state) {
             ? sparc_network_forward_f64(r.plan, r.prepared, &cases[i].sequence, r.work)
             : sparc_network_backward_f64(r.plan, r.prepared, &cases[i].sequence, &cases[i].gradient, r.work);
     assert_int_equal(status, SPARC_INVALID);
-    if (!strstr(sparc_error(), cases[i].sentence)) fail_msg("'%s' is not in '%s'", cases[i].sentence, sparc_error());
+    if (!strstr(sparc_error(), cases[i].message)) fail_msg("'%s' is not in '%s'", cases[i].message, sparc_error());
   }
   t.p[t.n.params - 1] = INFINITY;
   assert_int_equal(sparc_network_prepare_f64(t.network, t.p, r.prepared), SPARC_NOT_FINITE);

@@ -54,7 +54,7 @@ static void test_steps_are_the_sequence(void **state) {
   }
 }
 
-/* the second half goes on from the first half's state: the mean over time, too, is that of the whole */
+/* the second half starts from the first half's state: the mean over time, too, is that of the whole */
 static void test_sequences_in_halves(void **state) {
   (void)state;
   enum { B = 2, T = 24 };
@@ -173,8 +173,8 @@ static void local_gradient(const trial *t, const double *doutput, outcome *o) {
   sparc_network_plan_free(plan);
 }
 
-/* In front of the cell: the local gradient of every step, or, exact, that of the sequence. Behind it and inside: that
- * of the sequence. States start from zeros, because a trace of zeros says that they do not depend on parameters. */
+/* Before the cell: the local gradient of every step, or, exact, that of the sequence. After it and inside: that
+ * of the sequence. States start from zeros, because a trace of zeros means no dependence on parameters. */
 static void check_rtrl(const sparc_network_config *config) {
   trial t = make_trial(config, 2, 40, WITH_MASK | WITH_STATE0);
   outcome whole = make_outcome(&t), online = make_outcome(&t), local = make_outcome(&t);
@@ -219,7 +219,7 @@ static void test_rtrl_sums_up_to_the_sequence(void **state) {
       assert_int_equal(sizes.trace, sparc_cell_sizes_of(network_cell(network)).trace);
       sparc_network_free(network);
       if (sizes.trace == 0) continue;
-      /* in front of a bare cell: an embedding adds to the trace, no embedding adds nothing */
+      /* before a bare cell: an embedding adds to the trace, no embedding adds nothing */
       const bool bare = configs[c].layers == 0, embedded = configs[c].embedding != SPARC_EMBED_NONE;
       assert_true(bare ? sizes.trace_exact >= sizes.trace + embedded : sizes.trace_exact == 0);
       check_rtrl(&configs[c]);
@@ -255,8 +255,8 @@ static void run_parts(const trial *t, const float *prepared, int first, int n, i
   sparc_free(states);
 }
 
-/* all items at once, on any number of threads, are the items one by one: outputs to the bit, sums to rounding, which
- * for dx is judged beside its largest number, since its terms cancel */
+/* all items at once, on any number of threads, are the items one by one: outputs bit-exactly, sums to rounding, which
+ * for dx is relative to its largest number, since its terms cancel */
 static void test_parts_of_many_items(void **state) {
   (void)state;
   static const int threads[] = {1, 2, 3, 8, 16};
@@ -302,9 +302,9 @@ static void test_parts_of_many_items(void **state) {
 
 /* ---- what is refused ----------------------------------------------------------------------------- */
 
-static void expect(sparc_status got, sparc_status want, const char *sentence) {
+static void expect(sparc_status got, sparc_status want, const char *message) {
   assert_int_equal(got, want);
-  if (!strstr(sparc_error(), sentence)) fail_msg("'%s' is not in '%s'", sentence, sparc_error());
+  if (!strstr(sparc_error(), message)) fail_msg("'%s' is not in '%s'", message, sparc_error());
 }
 
 static void test_impossible_steps(void **state) {
@@ -334,12 +334,12 @@ static void test_impossible_steps(void **state) {
   free_trial(&t);
 }
 
-/* networks without an RTRL form say why, and their sizes say so, too */
+/* for networks without an RTRL form the message names the reason, and their sizes are 0 */
 static void test_networks_without_rtrl(void **state) {
   (void)state;
   const struct {
     sparc_network_config config;
-    const char *sentence;
+    const char *message;
   } cases[] = {{plain_config("sparc", 2, SPARC_HEAD_STEPS), "layers is 2"},
                {plain_config("sparc", 0, SPARC_HEAD_MEAN), "a head reads the mean over time"},
                {policy_config("gru"), "cell gru has no RTRL form"}};
@@ -350,7 +350,7 @@ static void test_networks_without_rtrl(void **state) {
     assert_int_equal(t.n.trace, 0);
     assert_int_equal(t.n.trace_exact, 0);
     expect(sparc_network_step_rtrl_f64(t.network, prepared, SPARC_ENCODER_LOCAL, now, trace, t.x, 1, NULL, tape),
-           SPARC_UNSUPPORTED, cases[i].sentence);
+           SPARC_UNSUPPORTED, cases[i].message);
     sparc_free(prepared);
     sparc_free(tape);
     sparc_free(now);

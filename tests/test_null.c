@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_null.c: every public function is called with NULL for every pointer, and those that work on an object again
- * with one pointer after the other left out. They return SPARC_INVALID and a sentence, with zero, or do nothing.
+ * with one pointer after the other left out. They return SPARC_INVALID and a message, with zero, or do nothing.
  *
  * A call runs in a process of its own, so that one that crashes is named and the others are still tried. The first list
  * must have the order of exported-symbols.txt: a new function that is not in it fails the test.
@@ -56,9 +56,9 @@ static bool refused(sparc_status status) { return status == SPARC_INVALID && str
   do                                         \
     if (is_caller(#name)) finish(condition); \
   while (0)
-#define REFUSES(name, arguments) CALL(name, refused(name arguments)) /* SPARC_INVALID; the sentence says NULL */
+#define REFUSES(name, arguments) CALL(name, refused(name arguments)) /* SPARC_INVALID; the message has NULL */
 #define ZERO(name, arguments)    CALL(name, !(name arguments))       /* NULL, zero, or a structure of them */
-#define ANSWERS(name, arguments) CALL(name, name arguments)          /* as ever; for functions without a pointer, too */
+#define RETURNS(name, arguments) CALL(name, name arguments)          /* a value; also for functions without a pointer */
 #define QUIET(name, arguments)   CALL(name, (name arguments, true))  /* returns */
 
 static const char *const no_text = NULL;
@@ -67,7 +67,7 @@ static const sparc_slice nowhere = {NULL, 0};
 /* ---- nothing at all -------------------------------------------------------------------------------- */
 
 static void call_without_anything(void) {
-  ANSWERS(sparc_adam_defaults, ().beta1 > 0);
+  RETURNS(sparc_adam_defaults, ().beta1 > 0);
   REFUSES(sparc_adam_update, (NULL, NULL, 1, 1, 1, 1, 1, NULL, NULL, NULL));
   QUIET(sparc_agent_free, (NULL));
   ZERO(sparc_agent_info_of, (NULL).state_size);
@@ -86,14 +86,14 @@ static void call_without_anything(void) {
   QUIET(sparc_cell_free, (NULL));
   REFUSES(sparc_cell_init, (NULL, SPARC_INIT_CONTROL, 1, NULL, NULL));
   REFUSES(sparc_cell_inspect, (NULL, NULL, 1, 1, NULL, NULL));
-  ANSWERS(sparc_cell_kinds, ());
+  RETURNS(sparc_cell_kinds, ());
   ZERO(sparc_cell_sizes_of, (NULL).params);
   ZERO(sparc_cell_spans, (NULL, NULL));
   QUIET(sparc_data_split_free, (NULL));
   REFUSES(sparc_data_split_load, (NULL, NULL, NULL));
   ZERO(sparc_dataset_class_name, (NULL, 1));
   ZERO(sparc_dataset_columns, (NULL));
-  ANSWERS(sparc_dataset_example, (NULL, 1).label == -1);
+  RETURNS(sparc_dataset_example, (NULL, 1).label == -1);
   REFUSES(sparc_dataset_fill_missing, (NULL));
   REFUSES(sparc_dataset_forecast, (NULL, 1));
   QUIET(sparc_dataset_free, (NULL));
@@ -124,7 +124,7 @@ static void call_without_anything(void) {
   ZERO(sparc_device_scan_sizes_of, (NULL).work);
   REFUSES(sparc_device_step, (NULL, nowhere, NULL, nowhere));
   REFUSES(sparc_device_wait, (NULL));
-  ANSWERS(sparc_env_names, ());
+  RETURNS(sparc_env_names, ());
   REFUSES(sparc_env_refuse, (no_text));
   REFUSES(sparc_envs_create, (NULL, NULL));
   QUIET(sparc_envs_free, (NULL));
@@ -134,7 +134,7 @@ static void call_without_anything(void) {
   REFUSES(sparc_envs_restore, (NULL, NULL, 1));
   QUIET(sparc_envs_save, (NULL, NULL));
   REFUSES(sparc_envs_step, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
-  ANSWERS(sparc_error, ());
+  RETURNS(sparc_error, ());
   QUIET(sparc_floats_from_bf16, (1, NULL, NULL));
   REFUSES(sparc_forward, (NULL, NULL, NULL, NULL, NULL));
   REFUSES(sparc_forward_bf16, (NULL, NULL, NULL, NULL, NULL));
@@ -145,7 +145,7 @@ static void call_without_anything(void) {
   ZERO(sparc_layer_add_block, (NULL, NULL, SPARC_REGULAR, 1, 1, SPARC_START_ZEROS, 0));
   ZERO(sparc_layer_blocks, (NULL, NULL));
   ZERO(sparc_layer_inputs, (NULL));
-  ANSWERS(sparc_layer_kinds, ());
+  RETURNS(sparc_layer_kinds, ());
   ZERO(sparc_layer_option, (NULL, NULL));
   REFUSES(sparc_lazy_flush, (NULL, NULL, NULL));
   REFUSES(sparc_lazy_update, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
@@ -163,7 +163,7 @@ static void call_without_anything(void) {
   REFUSES(sparc_learner_anomaly, (NULL, NULL));
   ZERO(sparc_learner_config_of, (NULL).outputs);
   REFUSES(sparc_learner_create, (NULL, NULL));
-  ANSWERS(sparc_learner_defaults, ().learning_rate > 0);
+  RETURNS(sparc_learner_defaults, ().learning_rate > 0);
   REFUSES(sparc_learner_forecast_score, (NULL, 0, NULL));
   QUIET(sparc_learner_free, (NULL));
   REFUSES(sparc_learner_freeze, (NULL, 1));
@@ -279,7 +279,7 @@ static void call_without_anything(void) {
   ZERO(sparc_scan_sizes_of, (NULL).work);
   ZERO(sparc_schedule_learning_rate, (NULL, 1));
   QUIET(sparc_set_log, (NULL, NULL));
-  ANSWERS(sparc_status_name, (SPARC_OK));
+  RETURNS(sparc_status_name, (SPARC_OK));
   REFUSES(sparc_step, (NULL, NULL, NULL, NULL, 1, NULL, NULL));
   REFUSES(sparc_step_f64, (NULL, NULL, NULL, NULL, 1, NULL, NULL));
   REFUSES(sparc_step_rtrl, (NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL));
@@ -287,7 +287,7 @@ static void call_without_anything(void) {
   REFUSES(sparc_step_streams, (NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, 1));
   REFUSES(sparc_task_create, (NULL, NULL));
   QUIET(sparc_task_free, (NULL));
-  ANSWERS(sparc_task_names, ());
+  RETURNS(sparc_task_names, ());
   ZERO(sparc_tensors_contents_of, (NULL).count);
   ZERO(sparc_tensors_find, (NULL, NULL));
   QUIET(sparc_tensors_free, (NULL));
@@ -298,7 +298,7 @@ static void call_without_anything(void) {
   REFUSES(sparc_tensors_save, (NULL, NULL, 1, NULL, 1));
   REFUSES(sparc_trace_read, (NULL, NULL, NULL, NULL, NULL));
   ZERO(sparc_trace_size, (NULL, NULL));
-  ANSWERS(sparc_train_defaults, (NULL).updates);
+  RETURNS(sparc_train_defaults, (NULL).updates);
   REFUSES(sparc_trainer_create, (NULL, NULL, NULL));
   REFUSES(sparc_trainer_evaluate, (NULL, NULL, NULL));
   QUIET(sparc_trainer_free, (NULL));
@@ -306,7 +306,7 @@ static void call_without_anything(void) {
   REFUSES(sparc_trainer_load, (NULL, NULL, NULL, 1, NULL));
   REFUSES(sparc_trainer_save, (NULL, NULL, NULL, 1, NULL));
   REFUSES(sparc_trainer_update, (NULL, NULL));
-  ANSWERS(sparc_version, ());
+  RETURNS(sparc_version, ());
 }
 
 static void expect_survival(void) {
@@ -339,15 +339,15 @@ static void test_every_function(void **state) {
 
 /* ---- one pointer after the other ------------------------------------------------------------------ */
 
-enum { ROOM = 1 << 20, ROOMS = 16 };
-static char rooms[ROOMS][ROOM] __attribute__((aligned(64)));
+enum { BUFFER_SIZE = 1 << 20, BUFFERS = 16 };
+static char buffers[BUFFERS][BUFFER_SIZE] __attribute__((aligned(64)));
 static int place, left_out;
 
 /* zeros of which there are enough, for every argument its own; NULL for the one that is left out */
 static void *o(void) {
   const int here = place++;
-  if (here >= ROOMS) _exit(WRONG);
-  return here == left_out ? NULL : rooms[here];
+  if (here >= BUFFERS) _exit(WRONG);
+  return here == left_out ? NULL : buffers[here];
 }
 
 /* makes the call once for every o() in it, whose number is `pointers`; optional arguments may be NULL */

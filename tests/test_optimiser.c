@@ -105,7 +105,7 @@ static void test_adamw_is_the_formula(void **state) {
 }
 
 /* bias correction makes the first step the rate times the gradient's sign, whatever its size */
-static void test_first_step_is_the_rate(void **state) {
+static void test_first_step_is_the_learning_rate(void **state) {
   (void)state;
   sparc_adam_config config = sparc_adam_defaults();
   config.recurrent_lr_scale = 0.25;
@@ -345,13 +345,20 @@ static void test_schedule_at_its_edges(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_adam_is_the_formula),          cmocka_unit_test(test_adamw_is_the_formula),
-      cmocka_unit_test(test_first_step_is_the_rate),       cmocka_unit_test(test_decay_is_for_regular_spans),
-      cmocka_unit_test(test_frozen_spans_are_untouched),   cmocka_unit_test(test_moments_stay_at_their_fixed_point),
-      cmocka_unit_test(test_norm_leaves_out_frozen_spans), cmocka_unit_test(test_norm_has_the_range_of_double),
-      cmocka_unit_test(test_clipping_scales_exactly),      cmocka_unit_test(test_clipping_leaves_what_is_not_finite),
-      cmocka_unit_test(test_threads_change_no_bit),        cmocka_unit_test(test_tiles_cover_the_array),
-      cmocka_unit_test(test_schedule_is_the_formula),      cmocka_unit_test(test_schedule_at_its_edges),
+      cmocka_unit_test(test_adam_is_the_formula),
+      cmocka_unit_test(test_adamw_is_the_formula),
+      cmocka_unit_test(test_first_step_is_the_learning_rate),
+      cmocka_unit_test(test_decay_is_for_regular_spans),
+      cmocka_unit_test(test_frozen_spans_are_untouched),
+      cmocka_unit_test(test_moments_stay_at_their_fixed_point),
+      cmocka_unit_test(test_norm_leaves_out_frozen_spans),
+      cmocka_unit_test(test_norm_has_the_range_of_double),
+      cmocka_unit_test(test_clipping_scales_exactly),
+      cmocka_unit_test(test_clipping_leaves_what_is_not_finite),
+      cmocka_unit_test(test_threads_change_no_bit),
+      cmocka_unit_test(test_tiles_cover_the_array),
+      cmocka_unit_test(test_schedule_is_the_formula),
+      cmocka_unit_test(test_schedule_at_its_edges),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

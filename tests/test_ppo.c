@@ -88,7 +88,7 @@ static void defaults_are_the_papers(void **state) {
 static const char *const cells[] = {"sparc", "rtu", "lru", "rglru", "gateloop", "gru", "mamba3"};
 
 /* with a rate of 0 every ratio stays 1 to rounding: what the update rebuilds from carries, masks and observations is
- * what the rollout saw, at its first step, behind resets, and in the second rollout, too */
+ * what the rollout saw, at its first step, after resets, and in the second rollout, too */
 static void check_ratios(const char *task, const char *cell, int streams) {
   sparc_ppo_config c = small(task, cell);
   c.streams = streams;
@@ -152,8 +152,8 @@ static void check_coverage(size_t N, size_t T, size_t window, size_t M) {
     for (size_t t = 0; t <= T; t++) assert_int_equal(seen[rollout_row(&r, i, t)], t < T);
 }
 
-/* streams fail on several threads: the first of them is told of, whichever thread was faster, in its own words */
-static void the_first_failing_stream_is_told_of(void **state) {
+/* streams fail on several threads: the message is that of the first stream, whichever thread was faster */
+static void first_failing_stream_is_reported(void **state) {
   (void)state;
   sparc_ppo_config c = small("repeat-previous", "rtu");
   c.traces = SPARC_TRACES_STORED;
@@ -219,7 +219,7 @@ static sparc_ppo_config config_of(const struct run_kind *kind) {
   return c;
 }
 
-/* the library's own cart-poles behind the functions of environments that live elsewhere: the same run, to the bit */
+/* the library's cart-poles through reset_all and step_all: a bit-identical run */
 static sparc_envs *elsewhere;
 
 static sparc_status elsewhere_open(const char *options, sparc_env_shape *shape, void **model) {
@@ -297,7 +297,7 @@ static void threads_change_no_bit(void **state) {
   }
 }
 
-static void restored_runs_continue_to_the_bit(void **state) {
+static void restored_runs_continue_bit_exactly(void **state) {
   (void)state;
   for (size_t i = 0; i < COUNT(kinds); i++) {
     const sparc_ppo_config c = config_of(&kinds[i]);
@@ -416,11 +416,11 @@ static const sparc_env_kind moody_kind = {.version = SPARC_ENV_VERSION,
                                           .reset = moody_reset,
                                           .step = moody_step};
 
-static void too_many_symbols_are_no_harm(void **state) {
+static void large_alphabets_are_handled(void **state) {
   (void)state;
   sparc_ppo_config c = small("moody", "sparc");
   c.kind = &moody_kind;
-  c.learning_rate = 0; /* the same rollouts in both ways */
+  c.learning_rate = 0; /* the same rollouts with both methods */
   c.epochs = c.minibatches = 1;
   c.traces = SPARC_TRACES_STORED;
   sparc_ppo *stored = create(&c);
@@ -511,7 +511,7 @@ static void files_that_are_no_agents_are_refused(void **state) {
     assert_int_not_equal(sparc_agent_load(in_folder("bad"), &agent), SPARC_OK);
     assert_null(agent);
     if (!strstr(sparc_error(), cases[i].fragment))
-      fail_msg("an agent with %s: the sentence is '%s', expected '%s'", cases[i].key, sparc_error(), cases[i].fragment);
+      fail_msg("an agent with %s: the message is '%s', expected '%s'", cases[i].key, sparc_error(), cases[i].fragment);
     assert_int_not_equal(sparc_ppo_load(in_folder("bad"), NULL, 1, &restored), SPARC_OK);
     assert_null(restored);
   }
@@ -629,7 +629,7 @@ static void expect_refusal(const sparc_ppo_config *c, const char *fragment) {
   sparc_ppo *ppo;
   assert_int_not_equal(sparc_ppo_create(c, &ppo), SPARC_OK);
   assert_null(ppo);
-  if (!strstr(sparc_error(), fragment)) fail_msg("the sentence is '%s', expected '%s'", sparc_error(), fragment);
+  if (!strstr(sparc_error(), fragment)) fail_msg("the message is '%s', expected '%s'", sparc_error(), fragment);
 }
 
 static void bad_configurations_are_refused(void **state) {
@@ -694,7 +694,7 @@ static double learn(const sparc_ppo_config *c, int rollouts, int last) {
   return sum;
 }
 
-/* thresholds lie well below what seeds 0 to 4 reached, and well above an untrained policy's return */
+/* thresholds are well below the returns of seeds 0 to 4, and well above an untrained policy's return */
 static void simple_tasks_are_learned(void **state) {
   (void)state;
   const struct {
@@ -763,14 +763,14 @@ int main(void) {
       cmocka_unit_test(defaults_are_the_papers),
       cmocka_unit_test(ratios_are_one_before_the_first_step),
       cmocka_unit_test(activities_are_those_of_the_cell),
-      cmocka_unit_test(the_first_failing_stream_is_told_of),
+      cmocka_unit_test(first_failing_stream_is_reported),
       cmocka_unit_test(minibatches_cover_every_step_once),
       cmocka_unit_test(threads_change_no_bit),
       cmocka_unit_test(environments_elsewhere_change_no_bit),
-      cmocka_unit_test(restored_runs_continue_to_the_bit),
+      cmocka_unit_test(restored_runs_continue_bit_exactly),
       cmocka_unit_test(sensitivities_age),
       cmocka_unit_test(stored_and_recorded_gradients_agree),
-      cmocka_unit_test(too_many_symbols_are_no_harm),
+      cmocka_unit_test(large_alphabets_are_handled),
       cmocka_unit_test(breakdowns_end_episodes_and_are_counted),
       cmocka_unit_test(files_that_are_no_agents_are_refused),
       cmocka_unit_test(agents_act_as_the_run_would),

@@ -510,7 +510,7 @@ static void stored_recorded_and_grouped_agree(void **state) {
   }
 }
 
-/* what a grouped trace stands for is the trace */
+/* a grouped trace expands to the trace */
 static void expect_expanded(const agent *a, const history *h, const grouping_f64 *g, const double *grouped) {
   const size_t width = a->n.trace, group = grouped_trace_size_f64(a->network->cell, g->symbols);
   double *trace = zeros(width), *tape = zeros(a->network->cell->sizes.tape);

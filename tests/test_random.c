@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_random.c: streams against known answers, draws against their distributions, initialisers against algebra.
+/* test_random.c: streams against reference outputs, draws against their distributions, initialisers against algebra.
  *
  * Every seed is fixed, so nothing here is flaky; the limits of the statistical tests are those that a correct
  * generator exceeds about once in a thousand seeds.
@@ -38,7 +38,7 @@ static sparc_random stream_of(uint32_t first, uint32_t second) {
 /* ---- streams ---- */
 
 /* the three philox4x32-10 lines of Random123's own kat_vectors */
-static void philox_known_answers(void **state) {
+static void philox_reference_outputs(void **state) {
   (void)state;
   static const struct {
     uint32_t counter[4], key[2], output[4];
@@ -327,7 +327,7 @@ static void normal_moments(void **state) {
   assert_true(fabs(squares / N - truncated_variance()) < 0.004);
 }
 
-/* initialisers are the plain draws of the same words, scaled as their definitions say */
+/* initialisers are the plain draws of the same words, scaled by their definitions */
 static void initialisers_scale_draws(void **state) {
   (void)state;
   static const int fans[] = {1, 2, 48, 1000003};
@@ -567,7 +567,7 @@ static void refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(philox_known_answers),
+      cmocka_unit_test(philox_reference_outputs),
       cmocka_unit_test(frozen_streams),
       cmocka_unit_test(streams_are_distinct),
       cmocka_unit_test(streams_are_independent),

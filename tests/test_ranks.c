@@ -203,7 +203,7 @@ static void *agree_and_fail(void *rank) {
                                       : SPARC_OK;
   assert_int_equal(ranks_agree(group, mine, NULL), SPARC_FORMAT);
   assert_string_equal(sparc_error(), "rank 1: the file of one is bad");
-  /* nobody listens any more */
+  /* no process listens any more */
   assert_int_equal(ranks_agree(group, SPARC_OK, NULL), SPARC_OK);
   ranks_free(group);
   return NULL;

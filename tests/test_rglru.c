@@ -100,7 +100,7 @@ static void test_first_write_ignores_retention(void **state) {
 
 /* ---- projection traces --------------------------------------------------------------------------- */
 
-/* without a past there is nothing for the exact trace to know: one step, or a new segment at every step */
+/* without a past the exact trace has no further terms: one step, or a new segment at every step */
 static void test_local_is_exact_without_a_past(void **state) {
   (void)state;
   static const struct {

@@ -15,7 +15,7 @@ typedef struct fixture {
   int label[ROWS];
   float weight[CLASSES * FEATURES], bias[CLASSES];
   double z[ROWS][FEATURES]; /* standardised by all rows */
-  double deviation[FEATURES];
+  double stddev[FEATURES];
   ridge_solution solution;
 } fixture;
 
@@ -24,9 +24,8 @@ static void standardise(fixture *f) {
     double mean = 0, square = 0;
     for (int i = 0; i < ROWS; i++) mean += (double)f->x[i * FEATURES + j] / ROWS;
     for (int i = 0; i < ROWS; i++) square += pow((double)f->x[i * FEATURES + j] - mean, 2) / ROWS;
-    f->deviation[j] = sqrt(square);
-    for (int i = 0; i < ROWS; i++)
-      f->z[i][j] = square > 0 ? ((double)f->x[i * FEATURES + j] - mean) / f->deviation[j] : 0;
+    f->stddev[j] = sqrt(square);
+    for (int i = 0; i < ROWS; i++) f->z[i][j] = square > 0 ? ((double)f->x[i * FEATURES + j] - mean) / f->stddev[j] : 0;
   }
 }
 
@@ -62,7 +61,7 @@ static void test_weights_are_stationary(void **state) {
       slope[FEATURES] += error;
     }
     for (int j = 0; j < FEATURES; j++)
-      slope[j] += f.solution.alpha * (double)f.weight[k * FEATURES + j] * f.deviation[j] / f.solution.scale;
+      slope[j] += f.solution.alpha * (double)f.weight[k * FEATURES + j] * f.stddev[j] / f.solution.scale;
     for (int j = 0; j < UNKNOWNS; j++) most = fmax(most, fabs(slope[j]));
     if (!(most < 1e-4)) fail_msg("class %d: a slope of %g, expected none", k, most);
     assert_true(f.weight[k * FEATURES + FEATURES - 1] == 0);

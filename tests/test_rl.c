@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* the losses in double: central differences in float would be judged by their own rounding */
+/* the losses in double: central differences in float would have too much rounding */
 #define SPARC_DOUBLE
 #include "rl/loss_impl.h"
 
@@ -126,7 +126,7 @@ static void loss_derivatives_are_central_differences(void **state) {
     for (size_t k = 0; k < 3; k++) check_loss(&policies[i], &coefficients[k], &stream);
 }
 
-/* every branch by hand: one item beside one that only sets the advantages' mean and deviation */
+/* every branch by hand: one item beside one that only sets the advantages' mean and standard deviation */
 static void loss_branches(void **state) {
   (void)state;
   const ppo_coefficients c = {0.2, 0.5, 0};
@@ -193,8 +193,8 @@ static void categorical_draws_follow_the_logits(void **state) {
   assert_int_equal(sparc_random_tell(&stream), DRAWS * policy_words(&p));
   for (size_t k = 0; k < 3; k++) {
     share[k] = exp((double)y[k]) / norm;
-    const double deviation = sqrt(share[k] * (1 - share[k]) / DRAWS);
-    expect_near("share", k, (double)counts[k] / DRAWS, share[k], 4.5 * deviation);
+    const double stddev = sqrt(share[k] * (1 - share[k]) / DRAWS);
+    expect_near("share", k, (double)counts[k] / DRAWS, share[k], 4.5 * stddev);
   }
   float best;
   policy_act(&p, y, NULL, &best);
@@ -284,7 +284,7 @@ static void pooled_moments_of_one_observation(void **state) {
   assert_true(same[0] == 1 && same[1] == 3);
 }
 
-static void rewards_are_divided_by_the_deviation_of_returns(void **state) {
+static void rewards_are_divided_by_the_stddev_of_returns(void **state) {
   (void)state;
   enum { STEPS = 50 };
   double accumulated = 0, mine = 0, seen[STEPS];
@@ -333,7 +333,7 @@ int main(void) {
       cmocka_unit_test(gaussian_draws_have_their_moments),
       cmocka_unit_test(feature_moments_are_those_of_two_passes),
       cmocka_unit_test(pooled_moments_of_one_observation),
-      cmocka_unit_test(rewards_are_divided_by_the_deviation_of_returns),
+      cmocka_unit_test(rewards_are_divided_by_the_stddev_of_returns),
       cmocka_unit_test(scores_are_means_of_the_last_hundred),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,7 @@ static void expect_same_file(const char *one, const char *two) {
 
 /* ---- tests --------------------------------------------------------------------------------------- */
 
-static void stopped_runs_continue_to_the_bit(void **state) {
+static void stopped_runs_continue_bit_exactly(void **state) {
   (void)state;
   static const char *const files[] = {"last.safetensors", "metrics.jsonl", "metrics.csv", "config.json"};
   static const long stops[] = {1, 10, 17, 24};
@@ -139,12 +139,12 @@ static void runs_need_no_folder(void **state) {
   sparc_rl_run_free(run);
 }
 
-static void settled_configurations_are_the_papers(void **state) {
+static void resolved_configurations_are_the_papers(void **state) {
   (void)state;
-  sparc_rl_run_config config = small_run(in_folder("settled"));
+  sparc_rl_run_config config = small_run(in_folder("resolved"));
   sparc_rl_run *run;
   require_ok(sparc_rl_run_create(&config, &run), "creating the run");
-  const sparc_rl_run_config settled = sparc_rl_run_config_of(run), *c = &settled;
+  const sparc_rl_run_config resolved = sparc_rl_run_config_of(run), *c = &resolved;
   assert_true(c->ppo.rollouts == ROLLOUTS && c->total_steps == ROLLOUTS * 64 && c->ppo.H == 4);
   assert_true(c->ppo.discount == 0.99 && c->ppo.gae_lambda == 0.95 && c->ppo.clip_range == 0.2 &&
               c->ppo.learning_rate == 1e-4);
@@ -179,7 +179,7 @@ static void tasks_are_probed_once(void **state) {
   dlclose(library);
 }
 
-static void folders_are_named_after_what_was_said(void **state) {
+static void folders_are_named_after_given_options(void **state) {
   (void)state;
   const struct {
     const char *task, *options, *cell, *cell_options, *variant;
@@ -204,16 +204,16 @@ static void folders_are_named_after_what_was_said(void **state) {
   }
 }
 
-static void expect_refusal(const sparc_rl_run_config *config, sparc_status want, const char *sentence) {
+static void expect_refusal(const sparc_rl_run_config *config, sparc_status want, const char *message) {
   sparc_rl_run *run;
   sparc_status status = sparc_rl_run_create(config, &run);
   if (status == SPARC_OK) status = sparc_rl_run_execute(run, NULL, NULL);
   sparc_rl_run_free(run);
   assert_int_equal(status, want);
-  if (!strstr(sparc_error(), sentence)) fail_msg("the sentence is '%s', expected '%s'", sparc_error(), sentence);
+  if (!strstr(sparc_error(), message)) fail_msg("the message is '%s', expected '%s'", sparc_error(), message);
 }
 
-static void what_makes_no_sense_is_refused(void **state) {
+static void invalid_configurations_are_refused(void **state) {
   (void)state;
   char path[PATH_MAX];
   snprintf(path, sizeof path, "%s", in_folder("refused"));
@@ -261,9 +261,9 @@ static void what_makes_no_sense_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(stopped_runs_continue_to_the_bit),      cmocka_unit_test(runs_need_no_folder),
-      cmocka_unit_test(settled_configurations_are_the_papers), cmocka_unit_test(tasks_are_probed_once),
-      cmocka_unit_test(folders_are_named_after_what_was_said), cmocka_unit_test(what_makes_no_sense_is_refused),
+      cmocka_unit_test(stopped_runs_continue_bit_exactly),      cmocka_unit_test(runs_need_no_folder),
+      cmocka_unit_test(resolved_configurations_are_the_papers), cmocka_unit_test(tasks_are_probed_once),
+      cmocka_unit_test(folders_are_named_after_given_options),  cmocka_unit_test(invalid_configurations_are_refused),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -367,7 +367,8 @@ static void test_record_arguments(void **unused) {
     assert_int_equal(sparc_record_gradient(cell, some, &wrong[i].view, 2, wrong[i].steps, some, some, some, NULL, NULL,
                                            NULL, some, 1),
                      SPARC_INVALID);
-    if (!strstr(sparc_error(), wrong[i].message)) fail_msg("'%s' does not say '%s'", sparc_error(), wrong[i].message);
+    if (!strstr(sparc_error(), wrong[i].message))
+      fail_msg("'%s' does not contain '%s'", sparc_error(), wrong[i].message);
   }
   assert_int_equal(
       sparc_record_gradient(cell, some, &good, 0, wrong[0].steps, some, some, some, NULL, NULL, NULL, some, 1),

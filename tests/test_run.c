@@ -49,8 +49,8 @@ static void require_ok(sparc_status status, const char *what) {
   if (status != SPARC_OK) fail_msg("%s: %s", what, sparc_error());
 }
 
-static void expect_sentence(const char *part) {
-  if (!strstr(sparc_error(), part)) fail_msg("the sentence is '%s', expected '%s' in it", sparc_error(), part);
+static void expect_message(const char *part) {
+  if (!strstr(sparc_error(), part)) fail_msg("the message is '%s', expected '%s' in it", sparc_error(), part);
 }
 
 static void make_run(const sparc_run_config *config, sparc_run **run) {
@@ -146,7 +146,7 @@ static void test_stop_and_resume(void **state) {
   }
 }
 
-/* the same object goes on where it was stopped; a run without a folder does so, too, and writes nothing */
+/* the same object continues where it was stopped, also without a folder; then it writes nothing */
 static void test_executing_again(void **state) {
   (void)state;
   witness straight = {.events = 0};
@@ -175,7 +175,7 @@ static void test_executing_again(void **state) {
   expect_same_folders("again/run");
 }
 
-static void test_settled_configuration(void **state) {
+static void test_resolved_configuration(void **state) {
   (void)state;
   char data[] = "tracking", cell[] = "rglru";
   sparc_run_config config = sparc_run_defaults();
@@ -226,21 +226,21 @@ static void test_given_members(void **state) {
 
   assert_int_equal(sparc_run_config_mark(&config, &run), SPARC_INVALID);
   assert_int_equal(sparc_run_config_set(&config, "bacth", "16"), SPARC_INVALID);
-  expect_sentence("unknown key 'bacth'; did you mean 'batch'?");
+  expect_message("unknown key 'bacth'; did you mean 'batch'?");
   assert_int_equal(sparc_run_config_set(&config, "batch", "0"), SPARC_INVALID);
-  expect_sentence("train.batch is '0', expected a whole number from 1 to");
+  expect_message("train.batch is '0', expected a whole number from 1 to");
   assert_int_equal(sparc_run_config_set(&config, "batch", NULL), SPARC_INVALID);
   config.train.network.layers = -1;
   assert_int_equal(sparc_run_create(&config, &run), SPARC_INVALID);
-  expect_sentence("train.network.layers is -1, expected a whole number from 0");
+  expect_message("train.network.layers is -1, expected a whole number from 0");
 }
 
-static void expect_bad_config(const sparc_run_config *config, sparc_status want, const char *sentence) {
+static void expect_bad_config(const sparc_run_config *config, sparc_status want, const char *message) {
   sparc_run *run = (sparc_run *)&want;
   const sparc_status status = sparc_run_create(config, &run);
-  if (status != want) fail_msg("status %d instead of %d for '%s'", status, want, sentence);
+  if (status != want) fail_msg("status %d instead of %d for '%s'", status, want, message);
   assert_null(run);
-  expect_sentence(sentence);
+  expect_message(message);
 }
 
 static void test_refusals(void **state) {
@@ -272,18 +272,18 @@ static void test_refusals(void **state) {
   sparc_run_free(NULL);
 }
 
-static void expect_failure(const sparc_run_config *config, sparc_status want, bool unwritten, const char *sentence) {
+static void expect_failure(const sparc_run_config *config, sparc_status want, bool io_failed, const char *message) {
   sparc_run *run;
   witness w = {.events = 0};
   make_run(config, &run);
   const sparc_status status = sparc_run_execute(run, watch, &w);
-  if (status != want) fail_msg("status %d instead of %d for '%s': %s", status, want, sentence, sparc_error());
-  expect_sentence(sentence);
-  assert_non_null(strstr(w.message, sentence));
+  if (status != want) fail_msg("status %d instead of %d for '%s': %s", status, want, message, sparc_error());
+  expect_message(message);
+  assert_non_null(strstr(w.message, message));
   assert_int_equal(w.stages[w.events - 1], 'X');
-  assert_int_equal(sparc_run_result_of(run).io_failed, unwritten);
+  assert_int_equal(sparc_run_result_of(run).io_failed, io_failed);
   assert_int_equal(sparc_run_execute(run, NULL, NULL), SPARC_INVALID);
-  expect_sentence("has failed before");
+  expect_message("has failed before");
   sparc_run_free(run);
 }
 
@@ -319,7 +319,7 @@ int main(void) {
       cmocka_unit_test_teardown(test_events, empty_folder),
       cmocka_unit_test_teardown(test_stop_and_resume, empty_folder),
       cmocka_unit_test_teardown(test_executing_again, empty_folder),
-      cmocka_unit_test(test_settled_configuration),
+      cmocka_unit_test(test_resolved_configuration),
       cmocka_unit_test(test_given_members),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test_teardown(test_failures, empty_folder),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_safetensors.c: the safetensors reader and writer: what is written comes back, every deviation from the format is
- * refused with the right sentence, damaged files never crash, and a failed write leaves the old file alone. */
+ * refused with the right message, damaged files never crash, and a failed write leaves the old file alone. */
 #include "io/dtype.h"
 #include "scratch.h"
 #include "sparc/safetensors.h"
@@ -23,12 +23,12 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { PREFIX = 8, PATH_ROOM = 512 };
+enum { PREFIX = 8, PATH_SIZE = 512 };
 
 /* ---- helpers ---- */
 
 static const char *in_source(const char *name) {
-  static char path[PATH_ROOM];
+  static char path[PATH_SIZE];
   const char *root = getenv("SPARC_SOURCE_DIR");
 #ifdef SPARC_SOURCE_DIR
   if (!root) root = SPARC_SOURCE_DIR;
@@ -86,8 +86,8 @@ static bytes build(const char *header, size_t length, size_t data_size) {
   return out;
 }
 
-static void assert_sentence(const char *fragment) {
-  if (!strstr(sparc_error(), fragment)) fail_msg("expected '%s' in the sentence: %s", fragment, sparc_error());
+static void assert_message(const char *fragment) {
+  if (!strstr(sparc_error(), fragment)) fail_msg("expected '%s' in the message: %s", fragment, sparc_error());
 }
 
 static void assert_refused(bytes file, const char *fragment) {
@@ -96,7 +96,7 @@ static void assert_refused(bytes file, const char *fragment) {
   if (status != SPARC_FORMAT) fail_msg("expected a format error with '%s', got status %d", fragment, (int)status);
   assert_null(tensors);
   assert_int_equal(strncmp(sparc_error(), "file.st: ", 9), 0);
-  assert_sentence(fragment);
+  assert_message(fragment);
 }
 
 static sparc_tensors *parse_text(const char *header, size_t data_size) {
@@ -459,8 +459,8 @@ static void test_lists_every_type_but_reads_only_numbers(void **state) {
     assert_int_equal(sparc_tensors_read(tensors, "x", SPARC_F32, f32, 3), expected);
     assert_int_equal(sparc_tensors_read(tensors, "x", SPARC_F64, f64, 3), expected);
     if (expected != SPARC_OK) {
-      assert_sentence("file.st: tensor 'x' has dtype ");
-      assert_sentence(types[i].name);
+      assert_message("file.st: tensor 'x' has dtype ");
+      assert_message(types[i].name);
     }
     sparc_tensors_free(tensors);
   }
@@ -470,7 +470,7 @@ static void test_lists_every_type_but_reads_only_numbers(void **state) {
 
 /* ---- malformed files ---- */
 
-/* header text in single quotes for double ones, size of the data, fragment of the sentence */
+/* header text in single quotes for double ones, size of the data, fragment of the message */
 typedef struct malformed {
   const char *header;
   size_t data_size;
@@ -650,7 +650,7 @@ static void test_refuses_bad_text(void **state) {
   free(objects.data);
   free(bomb);
 
-  /* a name that is too long for a sentence is cut between characters and the rest of the sentence survives */
+  /* a name that is too long for a message is cut between characters and the rest of the message survives */
   char header[1024] = "{\"";
   for (size_t length = 2; length < 900; length += 2) memcpy(header + length, "\xce\xbb", 3);
   strcat(header, "\":7}");
@@ -733,7 +733,7 @@ static void test_survives_every_bit_flip(void **state) {
 
 /* the seeds of the fuzzer have descriptive names */
 static void check_seed(const char *directory, const char *name) {
-  char path[PATH_ROOM];
+  char path[PATH_SIZE];
   snprintf(path, sizeof path, "%s/%s", directory, name);
   sparc_tensors *tensors = NULL;
   sparc_status status = sparc_tensors_load(path, &tensors);
@@ -742,7 +742,7 @@ static void check_seed(const char *directory, const char *name) {
   sparc_tensors_free(tensors);
 }
 
-static void test_judges_the_fuzz_seeds(void **state) {
+static void test_fuzz_seeds_give_expected_status(void **state) {
   (void)state;
   assert_true(each_file(in_source("tests/fuzz/corpus/safetensors"), check_seed) >= 10);
 }
@@ -753,7 +753,7 @@ static void assert_open_fails(const char *path, sparc_status expected, const cha
   sparc_tensors *tensors = (sparc_tensors *)&tensors;
   assert_int_equal(sparc_tensors_load(path, &tensors), expected);
   assert_null(tensors);
-  assert_sentence(fragment);
+  assert_message(fragment);
 }
 
 static void test_open_failures(void **state) {
@@ -768,13 +768,13 @@ static void test_open_failures(void **state) {
   assert_open_fails("", SPARC_IO, "No such file or directory");
   assert_open_fails(NULL, SPARC_INVALID, "path is NULL");
   assert_int_equal(sparc_tensors_load("x", NULL), SPARC_INVALID);
-  assert_sentence("out is NULL");
+  assert_message("out is NULL");
 
   sparc_tensors *tensors;
   assert_int_equal(sparc_tensors_parse(NULL, 3, "n", &tensors), SPARC_INVALID);
-  assert_sentence("data is NULL, expected 3 bytes");
+  assert_message("data is NULL, expected 3 bytes");
   assert_int_equal(sparc_tensors_parse("abc", 3, NULL, &tensors), SPARC_INVALID);
-  assert_sentence("name is NULL");
+  assert_message("name is NULL");
   assert_int_equal(sparc_tensors_parse("abc", 3, "n", NULL), SPARC_INVALID);
 
   /* queries of nothing */
@@ -808,12 +808,12 @@ static void test_read_failures(void **state) {
   double wide[6];
 
   assert_int_equal(sparc_tensors_read(tensors, "v", SPARC_F32, out, 6), SPARC_FORMAT);
-  assert_sentence("read.st: there is no tensor 'v'");
+  assert_message("read.st: there is no tensor 'v'");
   assert_int_equal(sparc_tensors_read(tensors, "w", SPARC_F32, out, 5), SPARC_FORMAT);
-  assert_sentence("read.st: tensor 'w': shape [2, 3] has 6 elements, expected 5");
+  assert_message("read.st: tensor 'w': shape [2, 3] has 6 elements, expected 5");
   assert_int_equal(sparc_tensors_read(tensors, "w", SPARC_F64, wide, 7), SPARC_FORMAT);
   assert_int_equal(sparc_tensors_read(tensors, "w", SPARC_F32, NULL, 6), SPARC_INVALID);
-  assert_sentence("out is NULL, expected an array of 6 elements");
+  assert_message("out is NULL, expected an array of 6 elements");
   assert_int_equal(sparc_tensors_read(tensors, NULL, SPARC_F64, wide, 6), SPARC_INVALID);
   assert_int_equal(sparc_tensors_read(NULL, "w", SPARC_F64, wide, 6), SPARC_INVALID);
   for (int i = 0; i < 6; i++) assert_true(out[i] == -1.0f);
@@ -830,7 +830,7 @@ static void test_read_failures(void **state) {
   tensors = open_file(in_folder("read.st"));
   assert_int_equal(truncate(in_folder("read.st"), 130), 0);
   assert_int_equal(sparc_tensors_read(tensors, "w", SPARC_F32, out, 6), SPARC_IO);
-  assert_sentence("bytes while open");
+  assert_message("bytes while open");
   sparc_tensors_free(tensors);
 }
 
@@ -853,7 +853,7 @@ static void test_bytes(void **state) {
   assert_int_equal(sparc_tensors_read(file, "number", SPARC_U8, back, sizeof number), SPARC_OK);
   assert_memory_equal(back, &number, sizeof number);
   assert_int_equal(sparc_tensors_read(file, "bytes", SPARC_U8, back, 255), SPARC_FORMAT);
-  assert_sentence("tensor 'bytes': it has 256 bytes, expected 255");
+  assert_message("tensor 'bytes': it has 256 bytes, expected 255");
   assert_int_equal(sparc_tensors_read(file, "other", SPARC_U8, back, 255), SPARC_FORMAT);
   sparc_tensors_free(file);
 }
@@ -896,25 +896,25 @@ static void test_write_refuses_bad_arguments(void **state) {
                                             {cases[i].rows, cases[i].columns},
                                             cases[i].data}};
     assert_int_equal(sparc_tensors_save(in_folder("bad.st"), sources, 2, NULL, 0), SPARC_INVALID);
-    assert_sentence(cases[i].fragment);
+    assert_message(cases[i].fragment);
   }
 
   static const sparc_metadata bad[][2] = {
       {{"k", "v"}, {NULL, "v"}}, {{"k", "v"}, {"l", NULL}}, {{"k", "v"}, {"l", "\xff"}}, {{"k", "v"}, {"\xff", "v"}}};
   for (int i = 0; i < 4; i++) {
     assert_int_equal(sparc_tensors_save(in_folder("bad.st"), NULL, 0, bad[i], 2), SPARC_INVALID);
-    assert_sentence("metadata[1]: key or value is NULL or not UTF-8");
+    assert_message("metadata[1]: key or value is NULL or not UTF-8");
   }
   static const sparc_metadata twice[] = {{"k", "1"}, {"j", "2"}, {"k", "3"}};
   assert_int_equal(sparc_tensors_save(in_folder("bad.st"), NULL, 0, twice, 3), SPARC_INVALID);
-  assert_sentence("metadata key 'k' is given twice");
+  assert_message("metadata key 'k' is given twice");
 
   assert_int_equal(sparc_tensors_save(NULL, NULL, 0, NULL, 0), SPARC_INVALID);
-  assert_sentence("path is NULL");
+  assert_message("path is NULL");
   assert_int_equal(sparc_tensors_save(in_folder("bad.st"), NULL, 2, NULL, 0), SPARC_INVALID);
-  assert_sentence("tensors is NULL, expected 2 tensors");
+  assert_message("tensors is NULL, expected 2 tensors");
   assert_int_equal(sparc_tensors_save(in_folder("bad.st"), NULL, 0, NULL, 1), SPARC_INVALID);
-  assert_sentence("metadata is NULL, expected 1 entries");
+  assert_message("metadata is NULL, expected 1 entries");
 
   /* nothing was written on the way */
   assert_int_equal(each_file(folder, NULL), 0);
@@ -924,7 +924,7 @@ static void assert_write_fails(const char *path, const char *fragment) {
   static const float numbers[4] = {1, 2, 3, 4};
   const sparc_tensor_source source = {"w", SPARC_F32, SPARC_F32, 1, {4}, numbers};
   assert_int_equal(sparc_tensors_save(path, &source, 1, NULL, 0), SPARC_IO);
-  assert_sentence(fragment);
+  assert_message(fragment);
 }
 
 static void test_write_failures_by_path(void **state) {
@@ -938,7 +938,7 @@ static void test_write_failures_by_path(void **state) {
   spill(in_folder("plain"), "x", 1);
   assert_write_fails(in_folder("plain/below.st"), "opening its directory: Not a directory");
   assert_int_equal(sparc_tensors_save(in_folder("subdir/"), NULL, 0, NULL, 0), SPARC_INVALID);
-  assert_sentence("its last component is empty");
+  assert_message("its last component is empty");
   assert_int_equal(sparc_tensors_save("", NULL, 0, NULL, 0), SPARC_INVALID);
 
   /* a name of 255 bytes is legal, but leaves no space for the temporary one */
@@ -965,7 +965,7 @@ static void test_write_into_read_only_directory(void **state) {
   const sparc_status status = sparc_tensors_save(in_folder("old.st"), &source, 1, NULL, 0);
   assert_int_equal(user == 0 ? seteuid(0) : chmod(folder, 0700), 0);
   assert_int_equal(status, SPARC_IO);
-  assert_sentence("old.st': creating the temporary file: Permission denied");
+  assert_message("old.st': creating the temporary file: Permission denied");
   bytes old = slurp(in_folder("old.st"));
   assert_int_equal(old.size, 3);
   assert_memory_equal(old.data, "old", 3);
@@ -999,9 +999,9 @@ static void test_full_disk_keeps_the_old_file(void **state) {
     free(numbers);
 
     assert_int_equal(status, SPARC_IO);
-    assert_sentence("old.st': ");
-    assert_sentence(cases[i].step);
-    assert_sentence(strerror(EFBIG));
+    assert_message("old.st': ");
+    assert_message(cases[i].step);
+    assert_message(strerror(EFBIG));
     bytes old = slurp(in_folder("old.st"));
     assert_int_equal(old.size, 3);
     assert_memory_equal(old.data, "old", 3);
@@ -1074,7 +1074,7 @@ static void *write_rounds(void *argument) {
 /* several threads replace one file; whoever reads sees the whole work of one of them */
 static void test_concurrent_writers(void **state) {
   (void)state;
-  char path[PATH_ROOM];
+  char path[PATH_SIZE];
   snprintf(path, sizeof path, "%s", in_folder("shared.st"));
   thread_job jobs[WRITERS] = {{path, 0.0f, SPARC_OK}};
   pthread_t threads[WRITERS];
@@ -1148,7 +1148,7 @@ int main(void) {
       cmocka_unit_test(test_reads_a_real_file),
       IN_EMPTY_FOLDER(test_refuses_every_truncation),
       cmocka_unit_test(test_survives_every_bit_flip),
-      cmocka_unit_test(test_judges_the_fuzz_seeds),
+      cmocka_unit_test(test_fuzz_seeds_give_expected_status),
       IN_EMPTY_FOLDER(test_open_failures),
       IN_EMPTY_FOLDER(test_large_file_is_cheap),
       IN_EMPTY_FOLDER(test_read_failures),

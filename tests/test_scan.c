@@ -600,11 +600,11 @@ static void test_order(void **state) {
   assert_int_equal(scan_order(5, NULL, order), SPARC_INVALID);
 }
 
-static void refuse_config(sparc_scan_config config, const char *sentence) {
+static void refuse_config(sparc_scan_config config, const char *message) {
   sparc_scan *scan;
   assert_int_equal(sparc_scan_create(&config, &scan), SPARC_INVALID);
   assert_null(scan);
-  assert_string_equal(sparc_error(), sentence);
+  assert_string_equal(sparc_error(), message);
 }
 
 static void test_refusals(void **state) {

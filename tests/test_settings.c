@@ -51,8 +51,8 @@ static toy cleared(void) {
   return t;
 }
 
-static void expect_sentence(const char *part) {
-  if (!strstr(sparc_error(), part)) fail_msg("the sentence is '%s', expected '%s' in it", sparc_error(), part);
+static void expect_message(const char *part) {
+  if (!strstr(sparc_error(), part)) fail_msg("the message is '%s', expected '%s' in it", sparc_error(), part);
 }
 
 /* applies one setting as the command line would */
@@ -81,7 +81,7 @@ static void test_nothing_is_given(void **state) {
                      i == settings_find(&binding, "seed") || i == settings_find(&binding, "loud"));
   assert_int_equal(settings_check(&binding, false), SPARC_OK);
   assert_int_equal(settings_check(&binding, true), SPARC_INVALID);
-  expect_sentence("toy.count is 0, expected a whole number from 1 to 9");
+  expect_message("toy.count is 0, expected a whole number from 1 to 9");
   settings_fill_defaults(&binding, DEFAULT_TASK);
   assert_string_equal(t.name, "Ann");
   assert_int_equal(t.count, 5);
@@ -91,7 +91,7 @@ static void test_nothing_is_given(void **state) {
   assert_int_equal(settings_check(&binding, true), SPARC_OK);
   t.rate = NAN;
   assert_int_equal(settings_check(&binding, false), SPARC_INVALID);
-  expect_sentence("toy.rate is nan, expected a number from 0 to 2");
+  expect_message("toy.rate is nan, expected a number from 0 to 2");
 }
 
 /* 0 is given by a source or a mark; other values always are */
@@ -123,7 +123,7 @@ static void test_given_zeros(void **state) {
 static void test_values_and_refusals(void **state) {
   (void)state;
   static const struct {
-    const char *name, *text, *sentence; /* NULL: fine */
+    const char *name, *text, *message; /* NULL: fine */
   } cases[] = {
       {"count", "9", NULL},
       {"count", "10", "--count is '10', expected a whole number from 1 to 9"},
@@ -155,9 +155,9 @@ static void test_values_and_refusals(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     toy t = cleared();
     const sparc_status status = give(&t, cases[i].name, cases[i].text);
-    if (status != (cases[i].sentence ? SPARC_INVALID : SPARC_OK))
+    if (status != (cases[i].message ? SPARC_INVALID : SPARC_OK))
       fail_msg("%s = '%s' gives status %d: %s", cases[i].name, cases[i].text, status, sparc_error());
-    if (cases[i].sentence) expect_sentence(cases[i].sentence);
+    if (cases[i].message) expect_message(cases[i].message);
   }
 }
 
@@ -192,7 +192,7 @@ static void test_precedence(void **state) {
   both.text[settings_find(&binding, "count")] = "1";
   both.text[settings_find(&binding, "size")] = "1";
   assert_int_equal(settings_apply(&binding, &both), SPARC_INVALID);
-  expect_sentence("--count and --size exclude each other");
+  expect_message("--count and --size exclude each other");
   assert_int_equal(settings_find(&binding, "hidden"), -1);
 }
 
@@ -216,7 +216,7 @@ static sparc_status read_text(toy *t, const char *text) {
 static void test_files(void **state) {
   (void)state;
   static const struct {
-    const char *text, *sentence;
+    const char *text, *message;
     sparc_status status;
   } cases[] = {
       {"{\"count\": 2, \"rate\": 1.5, \"loud\": true, \"seed\": \"18446744073709551615\"}", "", SPARC_OK},
@@ -235,7 +235,7 @@ static void test_files(void **state) {
     toy t = cleared();
     const sparc_status status = read_text(&t, cases[i].text);
     if (status != cases[i].status) fail_msg("%s gives status %d: %s", cases[i].text, status, sparc_error());
-    if (status != SPARC_OK) expect_sentence(cases[i].sentence);
+    if (status != SPARC_OK) expect_message(cases[i].message);
     if (status == SPARC_OK) assert_true(t.count == 2 && t.rate == 1.5 && t.loud && t.seed == UINT64_MAX);
   }
   toy t = cleared();
@@ -265,10 +265,10 @@ static void test_json_and_comparison(void **state) {
   assert_int_equal(settings_compare(&binding, first, second, "there"), SPARC_OK); /* what is FREE may differ */
   json_object_set_new(second, "rate", json_real(0.25));
   assert_int_equal(settings_compare(&binding, first, second, "there"), SPARC_INVALID);
-  expect_sentence("learning-rate is 0.5, but 0.25 in there; a resumed run keeps its settings");
+  expect_message("learning-rate is 0.5, but 0.25 in there; a resumed run keeps its settings");
   json_object_del(second, "rate");
   assert_int_equal(settings_compare(&binding, first, second, "there"), SPARC_INVALID);
-  expect_sentence("learning-rate is 0.5, but not set in there");
+  expect_message("learning-rate is 0.5, but not set in there");
   json_object_set_new(second, "learning-rate", json_real(0.5));
   assert_int_equal(settings_compare(&binding, first, second, "there"), SPARC_OK);
   json_t *canonical = settings_canonical_json(&binding, second);
@@ -343,7 +343,7 @@ static void test_names_of_cells(void **state) {
   (void)state;
   static const struct {
     cell_request request;
-    const char *said, *name;
+    const char *nondefault, *name;
   } cases[] = {
       {{.kind = "sparc"}, "", "sparc"},
       {{.kind = "sparc", .variant = "full"}, "", "sparc"},
@@ -357,14 +357,15 @@ static void test_names_of_cells(void **state) {
       {{.kind = "rglru", .options = "block=8,ring=base"}, "", "rglru"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char said[CELL_OPTIONS_SIZE], name[64];
-    assert_int_equal(cell_nondefault_options(&cases[i].request, said), SPARC_OK);
-    assert_string_equal(said, cases[i].said);
-    options_file_name(cases[i].request.kind, said, name, sizeof name);
+    char nondefault[CELL_OPTIONS_SIZE], name[64];
+    assert_int_equal(cell_nondefault_options(&cases[i].request, nondefault), SPARC_OK);
+    assert_string_equal(nondefault, cases[i].nondefault);
+    options_file_name(cases[i].request.kind, nondefault, name, sizeof name);
     assert_string_equal(name, cases[i].name);
   }
-  char said[CELL_OPTIONS_SIZE];
-  assert_int_equal(cell_nondefault_options(&(cell_request){.kind = "rtu", .variant = "full"}, said), SPARC_INVALID);
+  char nondefault[CELL_OPTIONS_SIZE];
+  assert_int_equal(cell_nondefault_options(&(cell_request){.kind = "rtu", .variant = "full"}, nondefault),
+                   SPARC_INVALID);
 }
 
 int main(void) {

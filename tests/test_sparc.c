@@ -28,7 +28,7 @@ static sparc_cell *make(int D, int H, const char *options) {
 
 /* ---- contraction ------------------------------------------------------------------------------- */
 
-/* with no content a step from h = 1 returns lambda itself: it must lie strictly inside the unit circle */
+/* with no content a step from h = 1 returns lambda itself: it is strictly inside the unit circle */
 static void test_contraction(void **state) {
   (void)state;
   enum { H = 4096, STEPS = 64 };

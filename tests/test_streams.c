@@ -131,7 +131,7 @@ static void test_tapes(void **unused) {
   problem_free(&p);
 }
 
-static void test_double_is_the_same_too(void **unused) {
+static void test_double_is_bit_identical(void **unused) {
   (void)unused;
   sparc_random stream;
   sparc_random_init(&stream, 5, "streams", "double");
@@ -169,7 +169,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bits),
       cmocka_unit_test(test_tapes),
-      cmocka_unit_test(test_double_is_the_same_too),
+      cmocka_unit_test(test_double_is_bit_identical),
       cmocka_unit_test(test_arguments),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

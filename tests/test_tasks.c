@@ -221,11 +221,11 @@ static void test_event_order_odds(void **state) {
 
 /* ---- tracking ------------------------------------------------------------------------------------- */
 
-/* the latent point once more, as a complex number and from the inputs alone: half a unit in the last place of float */
+/* the latent point, as a complex number and from the inputs alone: half a unit in the last place of float */
 static void test_tracking_targets(void **state) {
   (void)state;
   sparc_task *task = create("tracking");
-  const double complex usual = 0.98 * cexp(0.15 * I), turned = 0.98 * cexp(1.2 * I);
+  const double complex normal = 0.98 * cexp(0.15 * I), turned = 0.98 * cexp(1.2 * I);
   assert_string_equal(task->event_names[0], "contraction");
   assert_string_equal(task->event_names[1], "rotation");
   assert_null(task->event_names[2]);
@@ -237,7 +237,7 @@ static void test_tracking_targets(void **state) {
         const float *x = part->x + ((size_t)n * T + t) * INPUTS, *target = part->target + ((size_t)n * T + t) * 2;
         const int event = part->event[n * T + t];
         assert_true(x[2] == (event == 0) && x[3] == (event == 1));
-        z = (event == 0 ? 0.3 * usual : event == 1 ? turned : usual) * z + (x[0] + x[1] * I);
+        z = (event == 0 ? 0.3 * normal : event == 1 ? turned : normal) * z + (x[0] + x[1] * I);
         assert_true(fabs(target[0] - creal(z)) <= 6e-8 * fabs(creal(z)) + 1e-14);
         assert_true(fabs(target[1] - cimag(z)) <= 6e-8 * fabs(cimag(z)) + 1e-14);
       }

@@ -22,7 +22,7 @@ static void draw(sparc_random *stream, float *values, size_t count) {
   for (size_t i = 0; i < count; i++) values[i] = 2 * random_uniform_f32(stream) - 1;
 }
 
-/* what a part of a driver that is declared zero holds must not matter */
+/* the contents of a part of a driver that is declared zero have no effect */
 static float part_of(size_t row, bool imaginary, float value) {
   const driver_part part = driver_part_of(parts, row);
   return part == (imaginary ? DRIVER_REAL : DRIVER_IMAGINARY) ? 0 : value;

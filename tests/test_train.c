@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_train.c: training learns, repeats itself to the bit, survives being stopped, and refuses what it cannot use;
+/* test_train.c: training learns, repeats bit-exactly, can be stopped and resumed, and refuses invalid files;
  * files hold everything and nothing wrong is read from them. */
 #include "scratch.h"
 #include "sparc/random.h"
@@ -21,14 +21,14 @@ enum { COUNT = 23, LONGEST = 20, CHANNELS = 2, CLASSES = 3, NUMBERS = 2 };
 typedef struct toy {
   float x[COUNT][LONGEST * CHANNELS], target[COUNT][LONGEST * NUMBERS];
   int length[COUNT], label[COUNT], context[COUNT];
-  int fetched[COUNT];          /* how often each example was asked for */
-  int order[2 * COUNT], asked; /* which ones, first to last */
+  int fetched[COUNT];             /* how often each example was requested */
+  int order[2 * COUNT], requests; /* which ones, first to last */
 } toy;
 
 static sparc_sample toy_sample(const void *source, int index) {
   toy *data = (toy *)(uintptr_t)source;
   data->fetched[index]++;
-  if (data->asked < 2 * COUNT) data->order[data->asked++] = index;
+  if (data->requests < 2 * COUNT) data->order[data->requests++] = index;
   return (sparc_sample){.x = data->x[index],
                         .length = data->length[index],
                         .label = data->label[index],
@@ -106,7 +106,7 @@ static sparc_evaluation evaluate(sparc_trainer *trainer, const sparc_samples *sa
   return evaluation;
 }
 
-static void expect_sentence(const char *part) {
+static void expect_message(const char *part) {
   if (!strstr(sparc_error(), part)) fail_msg("'%s' is not in '%s'", part, sparc_error());
 }
 
@@ -185,7 +185,7 @@ static void test_schedule_and_settings(void **state) {
   config.warmup = 2;
   config.min_learning_rate = 0.002;
   sparc_trainer *trainer = create(&config, &data);
-  const double want[] = {0.002, 0.006, 0.01, 0.006, 0.002, 0.002}; /* the last two lie behind the schedule */
+  const double want[] = {0.002, 0.006, 0.01, 0.006, 0.002, 0.002}; /* the last two are after the schedule */
   for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
     const double rate = advance(trainer, 1).learning_rate;
     if (fabs(rate - want[i]) > 1e-15) fail_msg("rate %zu is %.17g, expected %.17g", i, rate, want[i]);
@@ -264,7 +264,7 @@ static void test_batches_cover_epochs(void **state) {
   config.batch = 4;
   sparc_trainer *trainer = create(&config, &data);
   memset(data.fetched, 0, sizeof data.fetched);
-  data.asked = 0;
+  data.requests = 0;
   for (int place = 0; place < 2 * COUNT * config.batch; place += config.batch) {
     const int epochs = place / COUNT;
     for (int i = 0; i < COUNT; i++) assert_in_range(data.fetched[i], epochs, epochs + (place % COUNT != 0));
@@ -283,7 +283,7 @@ static void test_batches_cover_epochs(void **state) {
   sparc_trainer_free(trainer);
 }
 
-/* ---- to the bit -------------------------------------------------------------------------------- */
+/* ---- bit-identical runs -------------------------------------------------------------------------------- */
 
 /* sizes that a kind accepts at H = 6 */
 static const char *small_options(const char *kind) {
@@ -399,7 +399,7 @@ static sparc_model *load(const char *name, int threads) {
   return model;
 }
 
-/* what the probabilities say of accuracy and loss is what the trainer said */
+/* accuracy and loss of the probabilities are those that the trainer reports */
 static void test_model_predicts_classes(void **state) {
   (void)state;
   toy data;
@@ -438,7 +438,7 @@ static void test_model_predicts_classes(void **state) {
     data.label[3] = -1;
     assert_int_equal(sparc_model_predict(model, &samples, p[0]), SPARC_OK);
     assert_int_equal(sparc_model_evaluate(model, &samples, &got), SPARC_INVALID);
-    expect_sentence("example 3: label is -1, expected 0 to 2");
+    expect_message("example 3: label is -1, expected 0 to 2");
     data.label[3] = 0;
     sparc_model_free(model);
   }
@@ -534,8 +534,8 @@ static void test_model_predicts_numbers(void **state) {
   sparc_model_free(model);
 }
 
-/* steps of a model say what whole sequences cut there would, and long sequences, which go through in pieces, what the
- * steps say */
+/* steps of a model give the outputs of sequences cut there, and long sequences, processed in pieces, those of the
+ * steps */
 static sparc_sample one_sample(const void *source, int index) {
   (void)index;
   return *(const sparc_sample *)source;
@@ -562,8 +562,8 @@ static void test_model_steps(void **state) {
     if (models[h].cell) config.network.cell = models[h].cell, config.network.H = 8;
     sparc_trainer *trainer = create(&config, &data);
     advance(trainer, 5);
-    const double mean[CHANNELS] = {0.25, -0.5}, deviation[CHANNELS] = {2, 0.75};
-    const sparc_preprocessing p = {.channels = CHANNELS, .mean = mean, .stddev = deviation};
+    const double mean[CHANNELS] = {0.25, -0.5}, stddev[CHANNELS] = {2, 0.75};
+    const sparc_preprocessing p = {.channels = CHANNELS, .mean = mean, .stddev = stddev};
     assert_int_equal(sparc_trainer_save(trainer, &p, NULL, 0, in_folder("a")), SPARC_OK);
     sparc_trainer_free(trainer);
     sparc_model *model = load("a", 1);
@@ -587,7 +587,7 @@ static void test_model_steps(void **state) {
     const sparc_sample all = {.x = x, .length = LONG};
     const sparc_samples one = {.count = 1, .channels = CHANNELS, .longest = LONG, .source = &all, .at = one_sample};
     assert_int_equal(sparc_model_predict(model, &one, whole), SPARC_NOT_FINITE);
-    expect_sentence("channel 0 of step 17081 is inf");
+    expect_message("channel 0 of step 17081 is inf");
     x[(LONG - 3) * CHANNELS] = 0;
     free(carried);
     sparc_model_free(model);
@@ -604,9 +604,9 @@ static void test_preprocessing(void **state) {
   const int all[] = {0, 1, 2, 3};
   if (sparc_dataset_parse(csv, strlen(csv), "toy.csv", NULL, &raw) != SPARC_OK) fail_msg("%s", sparc_error());
   assert_int_equal(sparc_dataset_subset(raw, all, 4, NULL, &ready), SPARC_OK);
-  double mean, deviation;
-  assert_int_equal(sparc_dataset_moments(raw, &mean, &deviation), SPARC_OK);
-  assert_int_equal(sparc_dataset_normalise(ready, &mean, &deviation), SPARC_OK);
+  double mean, stddev;
+  assert_int_equal(sparc_dataset_moments(raw, &mean, &stddev), SPARC_OK);
+  assert_int_equal(sparc_dataset_normalise(ready, &mean, &stddev), SPARC_OK);
   const sparc_samples raw_samples = sparc_samples_of_dataset(raw), samples = sparc_samples_of_dataset(ready);
   assert_int_equal(samples.count, 4);
   assert_int_equal(samples.longest, 4);
@@ -619,14 +619,14 @@ static void test_preprocessing(void **state) {
   advance(trainer, 5);
   const char *const labels[] = {sparc_dataset_class_name(raw, 0), "\xc3\xa9 \\ \"\n"};
   const sparc_preprocessing given = {
-      .channels = 1, .mean = &mean, .stddev = &deviation, .classes = 2, .labels = labels, .data = "toy"};
+      .channels = 1, .mean = &mean, .stddev = &stddev, .classes = 2, .labels = labels, .data = "toy"};
   const sparc_metadata extra[] = {{"run", "seven"}, {"note", "\xc3\xbc"}};
   if (sparc_trainer_save(trainer, &given, extra, 2, in_folder("a")) != SPARC_OK) fail_msg("%s", sparc_error());
 
   sparc_model *model = load("a", 1);
   const sparc_preprocessing *stored = sparc_model_preprocessing(model);
   assert_int_equal(stored->channels, 1);
-  assert_true(stored->mean[0] == mean && stored->stddev[0] == deviation);
+  assert_true(stored->mean[0] == mean && stored->stddev[0] == stddev);
   assert_int_equal(stored->classes, 2);
   for (int i = 0; i < 2; i++) assert_string_equal(stored->labels[i], labels[i]);
   assert_string_equal(stored->data, "toy");
@@ -766,17 +766,17 @@ static bool is_dropped(const edit *e, const char *name) {
 
 /* file b is file a with an edit */
 static void rewrite(const edit *e) {
-  enum { MOST = 128, ROOM = 4096 };
-  static float numbers[MOST][ROOM];
-  sparc_tensor_source sources[MOST];
-  sparc_metadata metadata[MOST];
+  enum { MAX_TENSORS = 128, MAX_ELEMENTS = 4096 };
+  static float numbers[MAX_TENSORS][MAX_ELEMENTS];
+  sparc_tensor_source sources[MAX_TENSORS];
+  sparc_metadata metadata[MAX_TENSORS];
   size_t tensors = 0, entries = 0;
   sparc_tensors *file;
   assert_int_equal(sparc_tensors_load(in_folder("a"), &file), SPARC_OK);
   for (size_t i = 0; i < sparc_tensors_contents_of(file).count; i++) {
     const sparc_tensor_info *info = &sparc_tensors_contents_of(file).tensors[i];
     if (is_dropped(e, info->name)) continue;
-    assert_true(tensors < MOST && info->elements + 8 < ROOM);
+    assert_true(tensors < MAX_TENSORS && info->elements + 8 < MAX_ELEMENTS);
     float *values = numbers[tensors];
     assert_int_equal(sparc_tensors_read(file, info->name, SPARC_F32, values, info->elements), SPARC_OK);
     sparc_tensor_source *s = &sources[tensors++];
@@ -804,21 +804,21 @@ static void rewrite(const edit *e) {
   sparc_tensors_free(file);
 }
 
-/* neither a trainer nor, where it concerns one, a model is made, and the sentence names file and cause */
-static void expect_refusal(toy *data, const char *sentence, bool model_too) {
+/* no trainer and, with model_too, no model is created, and the message names file and cause */
+static void expect_refusal(toy *data, const char *message, bool model_too) {
   const sparc_samples samples = samples_of(data);
   sparc_trainer *trainer = (sparc_trainer *)data;
   if (sparc_trainer_load(in_folder("b"), &samples, NULL, 1, &trainer) != SPARC_FORMAT)
-    fail_msg("a file that should give '%s' gives '%s'", sentence, trainer ? "a trainer" : sparc_error());
+    fail_msg("a file that should give '%s' gives '%s'", message, trainer ? "a trainer" : sparc_error());
   assert_null(trainer);
-  expect_sentence(sentence);
-  expect_sentence(in_folder("b"));
+  expect_message(message);
+  expect_message(in_folder("b"));
   sparc_model *model = (sparc_model *)data;
   const sparc_status status = sparc_model_load(in_folder("b"), 1, &model);
   if (model_too) {
     assert_int_equal(status, SPARC_FORMAT);
     assert_null(model);
-    expect_sentence(sentence);
+    expect_message(message);
   } else {
     if (status != SPARC_OK) fail_msg("%s", sparc_error());
     sparc_model_free(model);
@@ -829,7 +829,7 @@ static void test_wrong_files(void **state) {
   (void)state;
   static const struct {
     edit edit;
-    const char *sentence;
+    const char *message;
     bool model_too;
   } cases[] = {
       {{.drop = "head.bias"}, "tensor 'head.bias' is missing", true},
@@ -888,7 +888,7 @@ static void test_wrong_files(void **state) {
   expect_same_files("a", "b");
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     rewrite(&cases[i].edit);
-    expect_refusal(&data, cases[i].sentence, cases[i].model_too);
+    expect_refusal(&data, cases[i].message, cases[i].model_too);
   }
 }
 
@@ -926,10 +926,10 @@ static void test_context(void **state) {
   data.context[3] = data.length[3];
   sparc_trainer *none;
   assert_int_equal(sparc_trainer_create(&config, &samples, &none), SPARC_INVALID);
-  expect_sentence("example 3: context is");
+  expect_message("example 3: context is");
   const sparc_train_config mean = toy_config(SPARC_HEAD_MEAN);
   assert_int_equal(sparc_trainer_create(&mean, &samples, &none), SPARC_INVALID);
-  expect_sentence("example 1: context is 1, expected 0 to 0");
+  expect_message("example 1: context is 1, expected 0 to 0");
 }
 
 /* names of columns come back, and a file cannot make others of them */
@@ -940,7 +940,7 @@ static void test_columns(void **state) {
   snprintf(list, sizeof list, "[\"%s\",\"b\"]", long_name);
   const struct {
     edit edit;
-    const char *sentence;
+    const char *message;
   } cases[] = {
       {{.key = "preprocessing.rows", .text = "columns"}, "'preprocessing.rows' is 'columns', expected steps or series"},
       {{.key = "preprocessing.channels", .text = "[\"a\"]"}, "expected an array of 2 strings"},
@@ -967,7 +967,7 @@ static void test_columns(void **state) {
   const sparc_columns wrong = {.channels = 1, .channel = names};
   assert_int_equal(sparc_trainer_save(trainer, &(sparc_preprocessing){.columns = &wrong}, NULL, 0, in_folder("c")),
                    SPARC_INVALID);
-  expect_sentence("columns.channels is 1, expected 0 or 2");
+  expect_message("columns.channels is 1, expected 0 or 2");
   /* values of a row that is a series, of two channels */
   const char *const value[] = {"p", "q", "r", "s", "r"};
   sparc_columns values = {.values = 4, .value = value, .label = "k"};
@@ -976,12 +976,12 @@ static void test_columns(void **state) {
   values.values = 3;
   assert_int_equal(sparc_trainer_save(trainer, &(sparc_preprocessing){.columns = &values}, NULL, 0, in_folder("c")),
                    SPARC_INVALID);
-  expect_sentence("columns.values is 3, expected a multiple of 2");
+  expect_message("columns.values is 3, expected a multiple of 2");
   values.values = 4;
   values.value = value + 1;
   assert_int_equal(sparc_trainer_save(trainer, &(sparc_preprocessing){.columns = &values}, NULL, 0, in_folder("c")),
                    SPARC_INVALID);
-  expect_sentence("columns.value has a name twice");
+  expect_message("columns.value has a name twice");
   sparc_trainer_free(trainer);
   sparc_model *rows = load("v", 1);
   assert_int_equal(sparc_model_preprocessing(rows)->columns->values, 4);
@@ -1002,7 +1002,7 @@ static void test_columns(void **state) {
   sparc_model_free(model);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     rewrite(&cases[i].edit);
-    expect_refusal(&data, cases[i].sentence, true);
+    expect_refusal(&data, cases[i].message, true);
   }
 }
 
@@ -1036,16 +1036,16 @@ static void test_refused_saves(void **state) {
   const sparc_train_config config = toy_config(SPARC_HEAD_MEAN);
   sparc_trainer *trainer = create(&config, &data);
   save(trainer, "a");
-  const double mean[] = {0, 0}, deviation[] = {1, 0};
+  const double mean[] = {0, 0}, stddev[] = {1, 0};
   const char *const labels[] = {"a", NULL, "c"}, *const garbage[] = {"a", "b", "\xff"};
   const struct {
     sparc_preprocessing preprocessing;
     sparc_metadata extra;
-    const char *sentence;
+    const char *message;
   } cases[] = {
-      {{.channels = 1, .mean = mean, .stddev = deviation}, {"k", "v"}, "preprocessing.channels is 1"},
+      {{.channels = 1, .mean = mean, .stddev = stddev}, {"k", "v"}, "preprocessing.channels is 1"},
       {{.channels = 2, .mean = mean}, {"k", "v"}, "preprocessing.stddev is NULL"},
-      {{.channels = 2, .mean = mean, .stddev = deviation}, {"k", "v"}, "channel 1 has mean 0 and stddev 0"},
+      {{.channels = 2, .mean = mean, .stddev = stddev}, {"k", "v"}, "channel 1 has mean 0 and stddev 0"},
       {{.classes = 2, .labels = labels},
        {"k", "v"},
        "preprocessing.classes is 2, expected 0 or the network's 3 classes"},
@@ -1060,7 +1060,7 @@ static void test_refused_saves(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const sparc_preprocessing *p = &cases[i].preprocessing;
     assert_int_equal(sparc_trainer_save(trainer, p, &cases[i].extra, 1, in_folder("a")), SPARC_INVALID);
-    expect_sentence(cases[i].sentence);
+    expect_message(cases[i].message);
   }
   assert_int_equal(sparc_trainer_save(trainer, NULL, NULL, 0, "/nonexistent/x"), SPARC_IO);
   save(trainer, "b");
@@ -1070,8 +1070,8 @@ static void test_refused_saves(void **state) {
 
 /* ---- wrong numbers ----------------------------------------------------------------------------- */
 
-/* the update fails with the sentence and leaves the trainer as it was */
-static void expect_not_finite(sparc_trainer *trainer, const char *sentence) {
+/* the update fails with the message and leaves the trainer as it was */
+static void expect_not_finite(sparc_trainer *trainer, const char *message) {
   const sparc_network *network = sparc_trainer_info_of(trainer).network;
   const size_t bytes = sparc_network_sizes_of(network).params * sizeof(float);
   const long done = sparc_trainer_info_of(trainer).updates;
@@ -1079,8 +1079,8 @@ static void expect_not_finite(sparc_trainer *trainer, const char *sentence) {
   memcpy(before, sparc_trainer_info_of(trainer).params, bytes);
   save(trainer, "a");
   sparc_update_report report = {.update = -1};
-  if (sparc_trainer_update(trainer, &report) != SPARC_NOT_FINITE) fail_msg("no '%s': %s", sentence, sparc_error());
-  expect_sentence(sentence);
+  if (sparc_trainer_update(trainer, &report) != SPARC_NOT_FINITE) fail_msg("no '%s': %s", message, sparc_error());
+  expect_message(message);
   assert_int_equal(report.update, -1);
   assert_int_equal(sparc_trainer_info_of(trainer).updates, done);
   assert_memory_equal(before, sparc_trainer_info_of(trainer).params, bytes);
@@ -1089,7 +1089,7 @@ static void expect_not_finite(sparc_trainer *trainer, const char *sentence) {
   sparc_free(before);
 }
 
-/* the last sentence names exactly one block of the network, as "PREFIX NAME SUFFIX" */
+/* the last error message names exactly one block of the network, as "PREFIX NAME SUFFIX" */
 static void expect_block(const sparc_trainer *trainer, const char *prefix, const char *suffix) {
   size_t blocks, named = 0;
   const sparc_block *block = sparc_network_blocks(sparc_trainer_info_of(trainer).network, &blocks);
@@ -1110,13 +1110,13 @@ static void test_loss_that_is_not_finite(void **state) {
   const sparc_train_config config = toy_config(SPARC_HEAD_MEAN);
   sparc_trainer *trainer = create(&config, &data);
   expect_not_finite(trainer, "the loss of update 1 is ");
-  expect_sentence(": output 0 of step 0 is ");
-  expect_sentence("; the largest weight is ");
+  expect_message(": output 0 of step 0 is ");
+  expect_message("; the largest weight is ");
   expect_block(trainer, ", in ", "");
   const sparc_samples samples = samples_of(&data);
   sparc_evaluation evaluation;
   assert_int_equal(sparc_trainer_evaluate(trainer, &samples, &evaluation), SPARC_NOT_FINITE);
-  expect_sentence("the evaluation after update 0: example 0: output 0 of step 0 is ");
+  expect_message("the evaluation after update 0: example 0: output 0 of step 0 is ");
   expect_block(trainer, ", in ", "");
   sparc_trainer_free(trainer);
 }
@@ -1144,7 +1144,7 @@ static void test_gradient_that_is_not_finite(void **state) {
   sparc_trainer_free(trainer);
 }
 
-/* nothing is in, nothing is wanted: all gradients are 0. But decay times rate beyond all reason multiplies the weights
+/* inputs and targets are 0, so all gradients are 0. But a huge decay times learning rate multiplies the weights
  * by -1e12 at each update until they overflow. */
 static void test_parameters_that_are_not_finite(void **state) {
   (void)state;
@@ -1175,7 +1175,7 @@ static void test_impossible_settings(void **state) {
   const sparc_train_config good = toy_config(SPARC_HEAD_MEAN);
   struct {
     sparc_train_config config;
-    const char *sentence;
+    const char *message;
   } cases[] = {{good, "batch is 0"},
                {good, "updates is 0"},
                {good, "warmup is 101"},
@@ -1208,17 +1208,17 @@ static void test_impossible_settings(void **state) {
     sparc_trainer *trainer = (sparc_trainer *)&data;
     assert_int_equal(sparc_trainer_create(&cases[i].config, &samples, &trainer), SPARC_INVALID);
     assert_null(trainer);
-    expect_sentence(cases[i].sentence);
+    expect_message(cases[i].message);
   }
 }
 
 static void expect_bad_samples(const sparc_samples *samples, sparc_head_input head, sparc_status want,
-                               const char *sentence) {
+                               const char *message) {
   const sparc_train_config config = toy_config(head);
   sparc_trainer *trainer = (sparc_trainer *)&config;
   assert_int_equal(sparc_trainer_create(&config, samples, &trainer), want);
   assert_null(trainer);
-  expect_sentence(sentence);
+  expect_message(message);
 }
 
 static sparc_sample sample_without_target(const void *source, int index) {
@@ -1265,7 +1265,7 @@ static void test_impossible_samples(void **state) {
   bad = sparc_samples_of_task(NULL, 0);
   assert_int_equal(bad.count, 0);
 
-  /* a checkpoint knows how many examples there were */
+  /* a checkpoint stores the number of examples */
   const sparc_train_config config = toy_config(SPARC_HEAD_MEAN);
   sparc_trainer *trainer = create(&config, &data);
   save(trainer, "a");
@@ -1273,8 +1273,8 @@ static void test_impossible_samples(void **state) {
   bad = good, bad.count = COUNT - 1;
   assert_int_equal(sparc_trainer_load(in_folder("a"), &bad, NULL, 1, &trainer), SPARC_INVALID);
   assert_null(trainer);
-  expect_sentence("samples.count is 22");
-  expect_sentence("was trained on 23 examples");
+  expect_message("samples.count is 22");
+  expect_message("was trained on 23 examples");
 }
 
 int main(void) {

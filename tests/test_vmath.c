@@ -428,7 +428,7 @@ static void test_turns_keep_their_length(void **state) {
     }
   }
   printf("longest turn: 1 + %.3g\n", longest - 1);
-  /* magnitude times cos and sin are rounded once more each */
+  /* magnitude times cos and sin are each rounded again */
   if (!(longest * (1 - 0x1p-22) * (1 + 0x1p-24) < 1)) fail_msg("a turn of length 1 + %.3g", longest - 1);
 }
 

@@ -4,7 +4,7 @@
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 cd "$scratch"
-cp "$PLUGIN_DIR/TELLS.so" p.so # leaves the file LOADED when it is loaded
+cp "$PLUGIN_DIR/WRITES_FILE.so" p.so # leaves the file LOADED when it is loaded
 cp "$EXAMPLE_PLUGIN" q.so
 
 loads() {
