@@ -37,11 +37,12 @@ int main(int count, char **arguments) {
   if (!file) return report("the values cannot be opened");
 
   /* the state is the whole memory of a stream */
-  const int inputs = sparc_model_inputs(model), outputs = sparc_model_outputs(model);
-  const size_t state_bytes = sparc_model_state_size(model) * sizeof(float);
+  const sparc_model_info info = sparc_model_info_of(model);
+  const int inputs = info.inputs, outputs = info.outputs;
+  const size_t state_bytes = info.state_size * sizeof(float);
   float *state = sparc_alloc(state_bytes), *x = sparc_alloc((size_t)inputs * sizeof *x);
   float *y = sparc_alloc((size_t)outputs * sizeof *y);
-  const sparc_preprocessing *known = sparc_model_preprocessing(model);
+  const sparc_preprocessing *known = info.preprocessing;
   int status = state && x && y ? 0 : report("no memory");
 
   while (!status && fgets(line, sizeof line, file)) {

@@ -28,7 +28,7 @@ int main(void) {
   float *online = sparc_alloc(n.params * sizeof *online), *back = sparc_alloc(n.params * sizeof *back);
   float *state = sparc_alloc(n.state * sizeof *state), *trace = sparc_alloc(n.trace_exact * sizeof *trace);
   float *tape = sparc_alloc(n.tape * sizeof *tape);
-  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan));
+  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan, SPARC_FLOAT32));
   if (!params || !prepared || !online || !back || !state || !trace || !tape || !work) return 1;
   sparc_network_init(network, 1, params);
 

@@ -98,7 +98,7 @@ problem problem_create(const sparc_cell_config *config, int B, int T, mask_kind 
   float *initial = sparc_alloc(p.n.params * sizeof *initial);
   assert_int_equal(
       sparc_cell_init(p.cell, sparc_random_below(stream, 2) ? SPARC_INIT_CONTROL : SPARC_INIT_CLASSIFICATION,
-                      sparc_random_u64(stream), "test", initial),
+                      random_u64(stream), "test", initial),
       SPARC_OK);
   p.params = draw(stream, p.n.params, 0.3);
   for (size_t i = 0; i < p.n.params; i++) p.params[i] = (double)((float)p.params[i] + initial[i]);

@@ -23,7 +23,7 @@ int open_device(void **state) {
   const char *backend = under_test.config.backend;
   int count = 0;
   (void)state;
-  if (sparc_device_count(backend, &count) != SPARC_OK) return -1;
+  if (sparc_device_describe(backend, 0, NULL, &count) != SPARC_OK) return -1;
   if (count == 0) {
     print_message("skipped: backend %s has no device (for OpenCL: pocl-opencl-icd)\n", backend);
     return 0;

@@ -182,7 +182,7 @@ runner make_runner(const trial *t, int threads) {
   if (sparc_network_plan_create(t->network, t->B, t->T, threads, &r.plan) != SPARC_OK) fail_msg("%s", sparc_error());
   r.prepared = sparc_alloc(t->n.prepared * sizeof *r.prepared);
   r.doutput = sparc_alloc(t->outputs * sizeof *r.doutput);
-  r.work = sparc_alloc(sparc_network_plan_work_bytes_f64(r.plan));
+  r.work = sparc_alloc(sparc_network_plan_work_bytes(r.plan, SPARC_FLOAT64));
   return r;
 }
 

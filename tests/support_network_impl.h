@@ -72,7 +72,8 @@ void TYPED(run_network)(const trial *t, int threads, outcome *o) {
   arrays a = make_arrays(t);
   sparc_network_plan *plan;
   demand(sparc_network_plan_create(t->network, t->B, t->T, threads, &plan));
-  void *work = sparc_alloc(PUBLIC(sparc_network_plan_work_bytes)(plan));
+  void *work =
+      sparc_alloc(sparc_network_plan_work_bytes(plan, sizeof(real) == sizeof(double) ? SPARC_FLOAT64 : SPARC_FLOAT32));
   real *outputs[TRIAL_HEADS];
   const real *doutputs[TRIAL_HEADS];
   for (int i = 0; i < t->config.heads; i++) outputs[i] = a.output + t->first[i];

@@ -7,6 +7,7 @@
  * float's own error.
  */
 #include "base/bf16.h"
+#include "base/random.h"
 #include "base/threads.h"
 #include "kernels/kernels.h"
 #include "sparc/bf16.h"
@@ -111,7 +112,7 @@ static void draw_patterns(uint32_t *bits, size_t n) {
   sparc_random stream;
   sparc_random_init(&stream, 1, "patterns", "");
   for (size_t i = 0; i < n; i++) {
-    bits[i] = (uint32_t)sparc_random_u64(&stream);
+    bits[i] = (uint32_t)random_u64(&stream);
     if (i % 16 == 0) bits[i] &= 0x807fffff;
     if (i % 16 == 8) bits[i] |= 0x7f800000;
   }

@@ -127,10 +127,8 @@ static void expect_series(const sparc_dataset *d, int i, int length, const float
 /* the label texts in class order, and the classes of the examples */
 static void expect_labels(const sparc_dataset *d, const char *const *labels, const int *classes) {
   int count = 0;
-  for (; labels[count]; count++) assert_string_equal(sparc_dataset_class_name(d, count), labels[count]);
+  for (; labels[count]; count++) assert_string_equal(sparc_dataset_info_of(d).class_names[count], labels[count]);
   assert_int_equal(sparc_dataset_info_of(d).classes, count);
-  assert_null(sparc_dataset_class_name(d, count));
-  assert_null(sparc_dataset_class_name(d, -1));
   for (int i = 0, examples = sparc_dataset_info_of(d).count; i < examples; i++)
     assert_int_equal(sparc_dataset_example(d, i).label, classes[i]);
 }
@@ -243,7 +241,7 @@ static void test_ucr_errors(void **state) {
   memcpy(label + 256, "\t1\n", 4);
   bad("toy.tsv", label, strlen(label), NULL, "toy.tsv:1: the label 'xxx");
   sparc_dataset *d = good("toy.tsv", label + 1, strlen(label + 1), NULL);
-  assert_int_equal(strlen(sparc_dataset_class_name(d, 0)), 255);
+  assert_int_equal(strlen(sparc_dataset_info_of(d).class_names[0]), 255);
   sparc_dataset_free(d);
 }
 
@@ -456,7 +454,7 @@ static void test_csv_names(void **state) {
   const sparc_read_options o = {.id_column = "who", .time_column = "2", .ignore_columns = "n", .texts = 1};
   static const char text[] = "who,t,a,n,\"b,\"\"c\",k\nx,2,1,z,3,p\nx,1,5,z,6,p\ny,1,8,z,9,q\n";
   sparc_dataset *d = good("t.csv", text, strlen(text), &o);
-  const sparc_columns *c = sparc_dataset_columns(d);
+  const sparc_columns *c = sparc_dataset_info_of(d).columns;
   assert_non_null(c);
   assert_int_equal(c->channels, 2);
   assert_string_equal(c->channel[0], "a");
@@ -480,7 +478,7 @@ static void test_csv_names(void **state) {
   /* a subset keeps them */
   sparc_dataset *part;
   assert_int_equal(sparc_dataset_subset(d, (const int[]){1}, 1, NULL, &part), SPARC_OK);
-  assert_string_equal(sparc_dataset_columns(part)->channel[1], "b,\"c");
+  assert_string_equal(sparc_dataset_info_of(part).columns->channel[1], "b,\"c");
   assert_string_equal(sparc_dataset_example(part, 0).id, "y");
   sparc_dataset_free(part);
 
@@ -490,7 +488,7 @@ static void test_csv_names(void **state) {
   sparc_dataset *e = good("e.csv", other, strlen(other), &like);
   SERIES(e, 0, 5, 6, 1, 3);
   assert_int_equal(sparc_dataset_example(e, 0).label, -1);
-  assert_null(sparc_dataset_columns(e)->label);
+  assert_null(sparc_dataset_info_of(e).columns->label);
   sparc_dataset_free(e);
   bad("m.csv", "who,t,a,k\nx,1,2,p\n", strlen("who,t,a,k\nx,1,2,p\n"), &like,
       "column 'b,\"c' is missing; there are 'who', 't', 'a', 'k'");
@@ -501,14 +499,14 @@ static void test_csv_names(void **state) {
   static const char *const unnamed[] = {"t,a,a,k\n1,2,3,p\n", "t,a,,k\n1,2,3,p\n", "t,a,\xff,k\n1,2,3,p\n"};
   for (size_t i = 0; i < COUNT(unnamed); i++) {
     d = good("u.csv", unnamed[i], strlen(unnamed[i]), &(sparc_read_options){.time_column = "1"});
-    assert_int_equal(sparc_dataset_columns(d)->channels, 0);
+    assert_int_equal(sparc_dataset_info_of(d).columns->channels, 0);
     assert_int_equal(sparc_dataset_info_of(d).channels, 2);
     assert_null(sparc_dataset_time(d, 0, 0));
     sparc_dataset_free(d);
   }
   /* no header: no names */
   d = good("h.csv", "1,2,p\n3,4,q\n", 12, NULL);
-  assert_null(sparc_dataset_columns(d));
+  assert_null(sparc_dataset_info_of(d).columns);
   sparc_dataset_free(d);
   /* an index without a name is no value, and steps go by their number */
   d = good_text("i.csv", ",v_2,v_1,v_0,k\n0,7,6,5,p\n1,3,2,1,q\n");
@@ -522,7 +520,7 @@ static void test_csv_values(void **state) {
   (void)state;
   static const char text[] = "x,n,\"z \"\"1\"\"\",k\n1,0,2,p\n3,0,4,q\n";
   sparc_dataset *d = good("t.csv", text, strlen(text), &(sparc_read_options){.ignore_columns = "n"});
-  const sparc_columns *c = sparc_dataset_columns(d);
+  const sparc_columns *c = sparc_dataset_info_of(d).columns;
   assert_int_equal(c->channels, 0);
   assert_int_equal(c->values, 2);
   assert_string_equal(c->value[0], "x");
@@ -532,7 +530,7 @@ static void test_csv_values(void **state) {
   sparc_dataset *e = good("e.csv", moved, strlen(moved), &like);
   SERIES(e, 0, 1, 2);
   SERIES(e, 1, 3, 4);
-  assert_string_equal(sparc_dataset_columns(e)->value[0], "x");
+  assert_string_equal(sparc_dataset_info_of(e).columns->value[0], "x");
   sparc_dataset_free(e);
   bad("m.csv", "x,k\n1,p\n", 8, &like, "column 'z \"1\"' is missing; there are 'x', 'k'");
   bad("m.csv", "x,x,k\n1,2,p\n", 12, &like, "column 'x' is there twice");
@@ -540,9 +538,9 @@ static void test_csv_values(void **state) {
 
   /* values of several channels are stored step by step */
   d = good("p.csv", "p,q,r,s,k\n1,2,3,4,a\n", 20, &(sparc_read_options){.channels = 2});
-  assert_int_equal(sparc_dataset_columns(d)->values, 4);
+  assert_int_equal(sparc_dataset_info_of(d).columns->values, 4);
   e = good("q.csv", "s,k,r,q,p\n4,a,3,2,1\n", 20,
-           &(sparc_read_options){.channels = 2, .columns = sparc_dataset_columns(d)});
+           &(sparc_read_options){.channels = 2, .columns = sparc_dataset_info_of(d).columns});
   SERIES(e, 0, 1, 2, 3, 4);
   assert_int_equal(sparc_dataset_info_of(e).channels, 2);
   sparc_dataset_free(e);
@@ -550,10 +548,10 @@ static void test_csv_values(void **state) {
 
   /* steps by number: the channel has the name, and other numbers of them are fine */
   d = good_text("s.csv", "v_1,v_2,v_3,k\n1,2,3,p\n");
-  assert_int_equal(sparc_dataset_columns(d)->values, 0);
-  assert_int_equal(sparc_dataset_columns(d)->channels, 1);
-  assert_string_equal(sparc_dataset_columns(d)->channel[0], "v");
-  e = good("l.csv", "v_2,w,v_1,k\n2,!,1,p\n", 20, &(sparc_read_options){.columns = sparc_dataset_columns(d)});
+  assert_int_equal(sparc_dataset_info_of(d).columns->values, 0);
+  assert_int_equal(sparc_dataset_info_of(d).columns->channels, 1);
+  assert_string_equal(sparc_dataset_info_of(d).columns->channel[0], "v");
+  e = good("l.csv", "v_2,w,v_1,k\n2,!,1,p\n", 20, &(sparc_read_options){.columns = sparc_dataset_info_of(d).columns});
   SERIES(e, 0, 1, 2);
   sparc_dataset_free(e);
   sparc_dataset_free(d);
@@ -563,19 +561,20 @@ static void test_csv_values(void **state) {
                                         "x,x,label\n5,6,p\n", "x,,label\n5,6,p\n"};
   for (size_t i = 0; i < COUNT(unnamed); i++) {
     d = good_text("u.csv", unnamed[i]);
-    assert_int_equal(sparc_dataset_columns(d)->values, 0);
-    assert_string_equal(sparc_dataset_columns(d)->label, "label");
+    assert_int_equal(sparc_dataset_info_of(d).columns->values, 0);
+    assert_string_equal(sparc_dataset_info_of(d).columns->label, "label");
     sparc_dataset_free(d);
   }
 
   /* names that are numbers are no header of rows that happen to have one of them */
   d = good_text("w.csv", "400,402,label\n1,2,p\n");
-  assert_int_equal(sparc_dataset_columns(d)->values, 2);
-  e = good("n.csv", "400,7,p\n1,2,q\n", 14, &(sparc_read_options){.columns = sparc_dataset_columns(d)});
+  assert_int_equal(sparc_dataset_info_of(d).columns->values, 2);
+  e = good("n.csv", "400,7,p\n1,2,q\n", 14, &(sparc_read_options){.columns = sparc_dataset_info_of(d).columns});
   assert_int_equal(sparc_dataset_info_of(e).count, 2);
   SERIES(e, 0, 400, 7);
   sparc_dataset_free(e);
-  e = good("o.csv", "402,400\n2,1\n", 12, &(sparc_read_options){.columns = sparc_dataset_columns(d), .unlabelled = 1});
+  e = good("o.csv", "402,400\n2,1\n", 12,
+           &(sparc_read_options){.columns = sparc_dataset_info_of(d).columns, .unlabelled = 1});
   assert_int_equal(sparc_dataset_info_of(e).count, 1);
   SERIES(e, 0, 1, 2);
   sparc_dataset_free(e);
@@ -1604,7 +1603,7 @@ static void test_arrays(void **state) {
   const sparc_sample e = sparc_dataset_example(d, 1);
   assert_true(e.label == -1 && !e.target && !e.labels && e.context == 0 && !e.id);
   assert_null(sparc_dataset_example(d, 3).x);
-  assert_null(sparc_dataset_columns(d));
+  assert_null(sparc_dataset_info_of(d).columns);
   sparc_dataset_free(d);
 
   /* labels by index */
@@ -1765,7 +1764,7 @@ static void test_real_paper_sets(void **state) {
   }
   assert_int_equal(sparc_dataset_info_of(s.fit).longest, 500);
   assert_int_equal(sparc_dataset_info_of(s.validation).classes, 2);
-  assert_string_equal(sparc_dataset_class_name(s.validation, 0), "-1");
+  assert_string_equal(sparc_dataset_info_of(s.validation).class_names[0], "-1");
   sparc_data_split_free(&s);
 
   need("UWaveGestureLibraryAll");

@@ -305,7 +305,7 @@ static void test_names(void **state) {
   (void)state;
   sparc_device *opened = under_test.device;
   int count;
-  expect_failure(sparc_device_count("openc", &count), SPARC_INVALID, "did you mean 'opencl'?");
+  expect_failure(sparc_device_describe("openc", 0, NULL, &count), SPARC_INVALID, "did you mean 'opencl'?");
   expect_failure(sparc_device_open(&(sparc_device_config){.backend = "metal"}, &opened), SPARC_INVALID,
                  "unknown backend 'metal'");
   assert_null(opened);

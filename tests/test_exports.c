@@ -68,7 +68,7 @@ static void expect_series(const sparc_dataset *d, int i, int count, const float 
   expect_series(d, i, (int)(sizeof(float[]){__VA_ARGS__} / sizeof(float)), (float[]){__VA_ARGS__})
 
 static void expect_label(const sparc_dataset *d, int i, const char *label) {
-  assert_string_equal(sparc_dataset_class_name(d, sparc_dataset_example(d, i).label), label);
+  assert_string_equal(sparc_dataset_info_of(d).class_names[sparc_dataset_example(d, i).label], label);
 }
 
 /* ---- NPY ---- */

@@ -86,7 +86,7 @@ static problem make_problem(const sparc_network_config *config) {
   q.dstate0 = sparc_alloc(states * sizeof(double));
   q.prepared = sparc_alloc(q.n.prepared * sizeof(double));
   q.dparams = sparc_alloc(q.n.params * sizeof(double));
-  q.work = sparc_alloc(sparc_network_plan_work_bytes_f64(q.plan));
+  q.work = sparc_alloc(sparc_network_plan_work_bytes(q.plan, SPARC_FLOAT64));
   for (int i = 0; i < N; i++) {
     q.x[i] = (double)((i * 5 + i / 4) % SYMBOLS);
     q.label[i] = (i * 3 + 1) % SYMBOLS;
@@ -193,7 +193,7 @@ static void run_threads(const sparc_network *network, const problem *q, int thre
   must(sparc_network_plan_create(network, B, T, threads, &plan));
   float *p = sparc_alloc(q->n.params * sizeof *p), *prepared = sparc_alloc(q->n.prepared * sizeof *prepared);
   float x[N], output[N * SYMBOLS], doutput[N * SYMBOLS];
-  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan));
+  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan, SPARC_FLOAT32));
   for (size_t i = 0; i < q->n.params; i++) p[i] = (float)q->p[i];
   for (int i = 0; i < N; i++) x[i] = (float)q->x[i];
   for (int i = 0; i < N * SYMBOLS; i++) doutput[i] = (float)(i % 11) - 5;
@@ -456,7 +456,7 @@ static void test_file(void **state) {
   /* probabilities of every step, and the same one step after the other */
   static float whole[EXAMPLES][LONGEST][SYMBOLS];
   must(sparc_model_predict(model, &samples, &whole[0][0][0]));
-  float *now = sparc_alloc(sparc_model_state_size(model) * sizeof *now), y[SYMBOLS];
+  float *now = sparc_alloc(sparc_model_info_of(model).state_size * sizeof *now), y[SYMBOLS];
   for (int t = 0; t < LONGEST; t++) {
     double sum = 0;
     must(sparc_model_step(model, now, &data.x[0][t], y));

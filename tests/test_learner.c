@@ -85,7 +85,7 @@ static float *whole_gradient(const sparc_learner *l, const float *x, const float
   const int K = head.outputs;
   float *prepared = sparc_alloc(n.prepared * sizeof *prepared), *gradient = sparc_alloc(n.params * sizeof *gradient);
   float *y = sparc_alloc((size_t)(T * K) * sizeof *y), *dy = sparc_alloc((size_t)(T * K) * sizeof *dy);
-  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan));
+  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan, SPARC_FLOAT32));
   assert_true(prepared && gradient && y && dy && work);
   assert_int_equal(sparc_network_prepare(network, sparc_learner_info_of(l).params, prepared), SPARC_OK);
   const sparc_network_sequence sequence = {.x = x, .outputs = &y};
@@ -465,10 +465,10 @@ static void mixtures_have_horizons_and_intervals(void **state) {
   }
   if (!(loss[0] < 0.01 * persistence[0])) fail_msg("error %g, persistence %g", loss[0], persistence[0]);
   assert_true(loss[1] < 0.01 * 600); /* a period ahead nothing changes */
-  assert_int_equal(sparc_learner_interval(l, low, high), SPARC_OK);
+  assert_int_equal(sparc_learner_interval(l, low, high, NULL), SPARC_OK);
   for (int j = 0; j < 2; j++) assert_true(low[j] <= y[j] && y[j] <= high[j]);
   assert_int_equal(sparc_learner_step(l, &(float){100}, y), SPARC_OK);
-  assert_int_equal(sparc_learner_anomaly(l, &anomaly), SPARC_OK);
+  assert_int_equal(sparc_learner_interval(l, NULL, NULL, &anomaly), SPARC_OK);
   assert_true(anomaly > 10);
   assert_int_equal(sparc_learner_periods(l, 0, period), SPARC_OK);
   assert_int_equal(period[0], 12);
@@ -478,7 +478,7 @@ static void mixtures_have_horizons_and_intervals(void **state) {
   c.forecaster = SPARC_FORECAST_NETWORK;
   c.more_horizons[0] = 0;
   l = create(&c);
-  assert_int_equal(sparc_learner_interval(l, low, high), SPARC_INVALID);
+  assert_int_equal(sparc_learner_interval(l, low, high, NULL), SPARC_INVALID);
   assert_non_null(strstr(sparc_error(), "is not a mixture"));
   sparc_learner_free(l);
 }
@@ -538,10 +538,10 @@ static void files_are_models(void **state) {
     sparc_model *model;
     if (sparc_model_load(in_folder("model"), 1, &model) != SPARC_OK) fail_msg("%s", sparc_error());
     assert_string_equal(sparc_model_metadata(model, "note"), "mine");
-    const sparc_preprocessing *p = sparc_model_preprocessing(model);
+    const sparc_preprocessing *p = sparc_model_info_of(model).preprocessing;
     assert_int_equal(p->classes, objective == SPARC_LEARN_CLASSIFY ? CLASSES : 0);
     if (p->classes) assert_string_equal(p->labels[2], "high");
-    float *carried = sparc_alloc(sparc_model_state_size(model) * sizeof *carried);
+    float *carried = sparc_alloc(sparc_model_info_of(model).state_size * sizeof *carried);
     assert_int_equal(sparc_learner_freeze(l, 1), SPARC_OK);
     assert_int_equal(sparc_learner_reset_state(l), SPARC_OK);
     for (int t = 40; t < STEPS; t++) {

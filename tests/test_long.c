@@ -7,6 +7,7 @@
  * the rounding error of its transition without end; the second test bounds it per step. The program prints the figures
  * of docs/numerics.md.
  */
+#include "base/random.h"
 #include "support.h"
 #include "unit.h"
 
@@ -23,7 +24,7 @@ static void start_parameters(problem *p, sparc_random *stream) {
   size_t count;
   const sparc_block *blocks = sparc_cell_blocks(p->cell, &count);
   float *initial = sparc_alloc(p->n.params * sizeof *initial);
-  assert_int_equal(sparc_cell_init(p->cell, SPARC_INIT_CLASSIFICATION, sparc_random_u64(stream), NULL, initial), 0);
+  assert_int_equal(sparc_cell_init(p->cell, SPARC_INIT_CLASSIFICATION, random_u64(stream), NULL, initial), 0);
   for (size_t b = 0; b < count; b++) {
     const bool starts_at_zero = initial[blocks[b].offset] == 0;
     for (size_t i = blocks[b].offset; i < blocks[b].offset + blocks[b].size; i++)

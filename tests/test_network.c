@@ -509,7 +509,7 @@ static void train_f64(const sparc_train_config *config, const toy *data, double 
   assert_int_equal(sparc_network_init(network, config->seed, initial), SPARC_OK);
   double *p = sparc_alloc(n * sizeof *p), *g = sparc_alloc(n * sizeof *g), *moments = sparc_alloc(2 * n * sizeof *g);
   double *prepared = sparc_alloc(sparc_network_sizes_of(network).prepared * sizeof *prepared);
-  void *work = sparc_alloc(sparc_network_plan_work_bytes_f64(plan));
+  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan, SPARC_FLOAT64));
   for (size_t i = 0; i < n; i++) p[i] = (double)initial[i];
 
   sparc_adam_config adam = sparc_adam_defaults();

@@ -142,7 +142,7 @@ static void local_gradient(const trial *t, const double *doutput, outcome *o) {
   double *now = sparc_alloc(state * sizeof *now);
   sparc_network_plan *plan;
   assert_int_equal(sparc_network_plan_create(t->network, 1, 1, 1, &plan), SPARC_OK);
-  void *work = sparc_alloc(sparc_network_plan_work_bytes_f64(plan));
+  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan, SPARC_FLOAT64));
   assert_int_equal(sparc_network_prepare_f64(t->network, t->p, prepared), SPARC_OK);
   memset(o->dparams, 0, t->n.params * sizeof *o->dparams);
   for (int b = 0; b < t->B; b++) {

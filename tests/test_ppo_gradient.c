@@ -69,7 +69,7 @@ static agent make_agent(const char *cell, const policy *p, sparc_random *stream)
   must(sparc_network_create(&config, &a.network));
   a.n = sparc_network_sizes_of(a.network);
   float *drawn = sparc_alloc(a.n.params * sizeof *drawn);
-  must(sparc_network_init(a.network, 1 + sparc_random_u32(stream), drawn));
+  must(sparc_network_init(a.network, 1 + random_u32(stream), drawn));
   a.params = zeros(a.n.params);
   a.prepared = zeros(a.n.prepared);
   for (size_t i = 0; i < a.n.params; i++) a.params[i] = (double)drawn[i] + 0.2 * sparc_random_normal(stream);
@@ -326,7 +326,7 @@ static void run_windows(const agent *a, const history *h, size_t M, const int *s
   sparc_network_plan *plan;
   sparc_ppo_diagnostics d;
   must(sparc_network_plan_create(a->network, (int)M / window_steps, window_steps, 1, &plan));
-  void *work = sparc_alloc(sparc_network_plan_work_bytes_f64(plan));
+  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan, SPARC_FLOAT64));
   fill_batch(a, h, steps, &m.b);
   memset(dparams, 0, a->n.params * sizeof *dparams);
   must(gradient_tbptt(&g, &m.b, plan, work, dparams, &d));
@@ -427,7 +427,7 @@ static void backpropagate(const agent *a, const history *h, double *dparams) {
   sparc_network_plan *plan;
   sparc_ppo_diagnostics d;
   must(sparc_network_plan_create(a->network, 1, T, 1, &plan));
-  void *work = sparc_alloc(sparc_network_plan_work_bytes_f64(plan));
+  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan, SPARC_FLOAT64));
   must(sparc_network_forward_f64(plan, a->prepared, &sequence, work));
   for (size_t t = 0; t < T; t++) {
     memcpy(y + t * outputs, heads[0] + t * A, A * sizeof *y);

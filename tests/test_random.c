@@ -29,7 +29,7 @@ static sparc_random stream(uint64_t seed, const char *name) {
 /* a stream whose next words are given: positions 0 to 3 of a block are read from the cache once it is entered */
 static sparc_random stream_of(uint32_t first, uint32_t second) {
   sparc_random r = stream(0, "given words");
-  sparc_random_u32(&r);
+  random_u32(&r);
   r.words[1] = first;
   r.words[2] = second;
   return r;
@@ -60,7 +60,7 @@ static void philox_reference_outputs(void **state) {
 
   /* the zero stream is the zero key and counter */
   sparc_random zero = {.position = 0};
-  for (size_t i = 0; i < 4; i++) assert_int_equal(sparc_random_u32(&zero), known[0].output[i]);
+  for (size_t i = 0; i < 4; i++) assert_int_equal(random_u32(&zero), known[0].output[i]);
 }
 
 /* frozen words, from an independent implementation of the hash and of Philox */
@@ -89,9 +89,9 @@ static void frozen_streams(void **state) {
   for (size_t k = 0; k < COUNT(frozen); k++) {
     sparc_random r;
     sparc_random_init(&r, frozen[k].seed, frozen[k].purpose, frozen[k].name);
-    assert_int_equal(sparc_random_tell(&r), 0);
-    sparc_random_seek(&r, frozen[k].position);
-    for (size_t i = 0; i < 6; i++) assert_int_equal(sparc_random_u32(&r), frozen[k].words[i]);
+    assert_int_equal(r.position, 0);
+    random_seek(&r, frozen[k].position);
+    for (size_t i = 0; i < 6; i++) assert_int_equal(random_u32(&r), frozen[k].words[i]);
   }
 }
 
@@ -131,7 +131,7 @@ static void streams_are_independent(void **state) {
   sparc_random_init(&other[1], 1, "inis", "w1");
   sparc_random_init(&other[2], 1, "init", "w2");
   other[3] = base;
-  sparc_random_seek(&other[3], 2);
+  random_seek(&other[3], 2);
   double sum[4] = {0};
   for (int i = 0; i < N; i++) {
     double u = sparc_random_uniform(&base) - 0.5;
@@ -142,8 +142,8 @@ static void streams_are_independent(void **state) {
 
 /* ---- positions ---- */
 
-static void draw_u32(sparc_random *r) { sparc_random_u32(r); }
-static void draw_u64(sparc_random *r) { sparc_random_u64(r); }
+static void draw_u32(sparc_random *r) { random_u32(r); }
+static void draw_u64(sparc_random *r) { random_u64(r); }
 static void draw_uniform(sparc_random *r) { sparc_random_uniform(r); }
 static void draw_uniform_f32(sparc_random *r) { random_uniform_f32(r); }
 static void draw_below(sparc_random *r) { sparc_random_below(r, 0xc0000001); }
@@ -190,17 +190,17 @@ static void seek_and_tell(void **state) {
   for (size_t k = 0; k < COUNT(draws); k++) {
     for (uint64_t start = 0; start < 40; start++) {
       sparc_random r = stream(3, "seek"), again = stream(3, "seek");
-      sparc_random_seek(&r, start);
+      random_seek(&r, start);
       draws[k].draw(&r);
-      uint64_t position = sparc_random_tell(&r), used = position - start;
+      uint64_t position = r.position, used = position - start;
       if (draws[k].words)
         assert_int_equal(used, draws[k].words);
       else
         assert_true(used >= 1);
       below_retried |= draws[k].draw == draw_below && used > 1;
-      sparc_random_seek(&again, position);
-      for (int i = 0; i < 9; i++) assert_int_equal(sparc_random_u32(&r), sparc_random_u32(&again));
-      assert_int_equal(sparc_random_tell(&r), sparc_random_tell(&again));
+      random_seek(&again, position);
+      for (int i = 0; i < 9; i++) assert_int_equal(random_u32(&r), random_u32(&again));
+      assert_int_equal(r.position, again.position);
     }
   }
   assert_true(below_retried);
@@ -209,21 +209,21 @@ static void seek_and_tell(void **state) {
 static void copies_fork(void **state) {
   (void)state;
   sparc_random r = stream(5, "fork");
-  for (int i = 0; i < 7; i++) sparc_random_u32(&r);
+  for (int i = 0; i < 7; i++) random_u32(&r);
   sparc_random copy = r;
-  uint64_t ahead = sparc_random_u64(&r);
+  uint64_t ahead = random_u64(&r);
   sparc_random_normal(&r);
-  assert_int_equal(sparc_random_u64(&copy), ahead);
+  assert_int_equal(random_u64(&copy), ahead);
 
   /* backwards as well, far away, and across the block that holds the position */
-  sparc_random_seek(&r, 7);
-  assert_int_equal(sparc_random_u64(&r), ahead);
-  sparc_random_seek(&r, UINT64_MAX - 2);
+  random_seek(&r, 7);
+  assert_int_equal(random_u64(&r), ahead);
+  random_seek(&r, UINT64_MAX - 2);
   uint32_t last[3];
-  for (int i = 0; i < 3; i++) last[i] = sparc_random_u32(&r);
-  sparc_random_seek(&copy, UINT64_MAX);
-  assert_int_equal(sparc_random_u32(&copy), last[2]);
-  assert_int_equal(sparc_random_tell(&copy), 0);
+  for (int i = 0; i < 3; i++) last[i] = random_u32(&r);
+  random_seek(&copy, UINT64_MAX);
+  assert_int_equal(random_u32(&copy), last[2]);
+  assert_int_equal(copy.position, 0);
 }
 
 /* ---- distributions ---- */
@@ -382,7 +382,7 @@ static void ends_of_the_range(void **state) {
 
   /* the low word comes first */
   r = stream_of(0x01234567, 0x89abcdef);
-  assert_int_equal(sparc_random_u64(&r), 0x89abcdef01234567);
+  assert_int_equal(random_u64(&r), 0x89abcdef01234567);
 }
 
 /* Pearson's statistic for equally likely cells: mean cells - 1, standard deviation sqrt(2 (cells - 1)) */
@@ -445,11 +445,11 @@ static void permutations_are_even(void **state) {
   random_shuffle(&r, deck, 6);
   for (int i = 0; i < 6; i++) sum += deck[i] * deck[i];
   assert_int_equal(sum, 2 * 49 + 1 + 3 * 25);
-  uint64_t position = sparc_random_tell(&r);
+  uint64_t position = r.position;
   random_shuffle(&r, deck, 1);
   random_shuffle(&r, NULL, 0);
   random_permutation(&r, NULL, -3);
-  assert_int_equal(sparc_random_tell(&r), position);
+  assert_int_equal(r.position, position);
 }
 
 /* an array does not depend on how it is cut: element k is a function of its position */
@@ -459,7 +459,7 @@ static void fills_are_positional(void **state) {
   sparc_random r = stream(15, "fill");
   sparc_random_fill_normal(&r, whole, 64, 0.3);
   for (size_t k = 64; k-- > 0;) {
-    sparc_random_seek(&r, 2 * k);
+    random_seek(&r, 2 * k);
     sparc_random_fill_normal(&r, parts + k, 1, 0.3);
   }
   assert_memory_equal(whole, parts, sizeof whole);
@@ -476,7 +476,7 @@ static void check_orthonormal(size_t count, size_t length) {
   sparc_random r = stream(16, "orthogonal"), again = r;
   orthonormal_draw(&r, q, diagonal, count, length);
   for (size_t i = 0; i < count * length; i++) a[i] = sparc_random_normal(&again);
-  assert_int_equal(sparc_random_tell(&r), sparc_random_tell(&again));
+  assert_int_equal(r.position, again.position);
   for (size_t i = 0; i < count; i++) {
     for (size_t j = 0; j < count; j++) {
       double product = 0, triangular = 0;
@@ -542,13 +542,13 @@ static void orthogonal_is_even(void **state) {
 static void assert_refused(sparc_status status, sparc_status expected, const char *text, const sparc_random *r) {
   assert_int_equal(status, expected);
   assert_non_null(strstr(sparc_error(), text));
-  assert_int_equal(sparc_random_tell(r), 5);
+  assert_int_equal(r->position, 5);
 }
 
 static void refusals(void **state) {
   (void)state;
   sparc_random r = stream(19, "refusals");
-  sparc_random_seek(&r, 5);
+  random_seek(&r, 5);
   float w[4] = {1, 2, 3, 4};
   const float untouched[4] = {1, 2, 3, 4};
   assert_refused(random_lecun_normal(&r, w, 4, 0), SPARC_INVALID, "fan_in is 0", &r);

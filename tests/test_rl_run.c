@@ -149,7 +149,7 @@ static void resolved_configurations_are_the_papers(void **state) {
   assert_true(c->ppo.discount == 0.99 && c->ppo.gae_lambda == 0.95 && c->ppo.clip_range == 0.2 &&
               c->ppo.learning_rate == 1e-4);
   assert_non_null(strstr(c->ppo.cell_options, "variant=full"));
-  assert_true(sparc_rl_run_memory_of(run).traces == SPARC_TRACES_FREE); /* the task has four symbols */
+  assert_true(sparc_rl_run_result_of(run).memory.traces == SPARC_TRACES_FREE); /* the task has four symbols */
   assert_null(rl_run_ppo(run));
   assert_int_equal(sparc_rl_run_result_of(run).saved, -1);
   sparc_rl_run_free(run);

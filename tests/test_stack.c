@@ -127,8 +127,8 @@ static void training(const char *kind) {
   sparc_model *model;
   float *outputs = floats(2 * EXAMPLES);
   need(sparc_model_load(path, 2, &model), kind, "load");
-  float *state = floats(sparc_model_state_size(model));
-  memset(state, 0, sparc_model_state_size(model) * sizeof *state);
+  float *state = floats(sparc_model_info_of(model).state_size);
+  memset(state, 0, sparc_model_info_of(model).state_size * sizeof *state);
   for (int t = 0; t < STEPS; t++) need(sparc_model_step(model, state, x + t, y), kind, "step of a model");
   need(sparc_model_predict(model, &samples, outputs), kind, "predict");
   sparc_model_free(model);

@@ -568,7 +568,7 @@ static void test_model_steps(void **state) {
     sparc_trainer_free(trainer);
     sparc_model *model = load("a", 1);
     const int K = steps ? NUMBERS : CLASSES;
-    float *carried = calloc(sparc_model_state_size(model), sizeof *carried), y[CLASSES] = {0};
+    float *carried = calloc(sparc_model_info_of(model).state_size, sizeof *carried), y[CLASSES] = {0};
     assert_non_null(carried);
     double worst = 0;
     for (int t = 0; t < LONG; t++) {
@@ -617,14 +617,14 @@ static void test_preprocessing(void **state) {
   sparc_trainer *trainer;
   assert_int_equal(sparc_trainer_create(&config, &samples, &trainer), SPARC_OK);
   advance(trainer, 5);
-  const char *const labels[] = {sparc_dataset_class_name(raw, 0), "\xc3\xa9 \\ \"\n"};
+  const char *const labels[] = {sparc_dataset_info_of(raw).class_names[0], "\xc3\xa9 \\ \"\n"};
   const sparc_preprocessing given = {
       .channels = 1, .mean = &mean, .stddev = &stddev, .classes = 2, .labels = labels, .data = "toy"};
   const sparc_metadata extra[] = {{"run", "seven"}, {"note", "\xc3\xbc"}};
   if (sparc_trainer_save(trainer, &given, extra, 2, in_folder("a")) != SPARC_OK) fail_msg("%s", sparc_error());
 
   sparc_model *model = load("a", 1);
-  const sparc_preprocessing *stored = sparc_model_preprocessing(model);
+  const sparc_preprocessing *stored = sparc_model_info_of(model).preprocessing;
   assert_int_equal(stored->channels, 1);
   assert_true(stored->mean[0] == mean && stored->stddev[0] == stddev);
   assert_int_equal(stored->classes, 2);
@@ -636,7 +636,7 @@ static void test_preprocessing(void **state) {
   assert_string_equal(sparc_model_metadata(model, "sparc_version"), sparc_version());
   assert_string_equal(sparc_model_metadata(model, "update"), "5");
   assert_null(sparc_model_metadata(model, "nothing"));
-  assert_string_equal(sparc_network_config_of(sparc_model_network(model)).cell, "sparc");
+  assert_string_equal(sparc_network_config_of(sparc_model_info_of(model).network).cell, "sparc");
   sparc_evaluation got;
   const sparc_evaluation want = evaluate(trainer, &samples);
   assert_int_equal(sparc_model_evaluate(model, &raw_samples, &got), SPARC_OK);
@@ -646,7 +646,7 @@ static void test_preprocessing(void **state) {
   /* without any of it */
   save(trainer, "b");
   model = load("b", 1);
-  stored = sparc_model_preprocessing(model);
+  stored = sparc_model_info_of(model).preprocessing;
   assert_true(stored->channels == 0 && stored->classes == 0 && !stored->data);
   assert_int_equal(sparc_model_evaluate(model, &samples, &got), SPARC_OK);
   assert_true(got.loss == want.loss);
@@ -713,7 +713,7 @@ static void test_first_format(void **state) {
     snprintf(path, sizeof path, "%s/tests/checkpoints/format-1-%s.safetensors", SPARC_SOURCE_DIR, names[layers]);
     sparc_model *model;
     if (sparc_model_load(path, 1, &model) != SPARC_OK) fail_msg("%s", sparc_error());
-    const sparc_network_config config = sparc_network_config_of(sparc_model_network(model));
+    const sparc_network_config config = sparc_network_config_of(sparc_model_info_of(model).network);
     assert_string_equal(sparc_model_metadata(model, "format_version"), "1");
     assert_int_equal(config.layers > 0, layers);
     assert_int_equal(config.embedding, layers ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE);
@@ -984,12 +984,12 @@ static void test_columns(void **state) {
   expect_message("columns.value has a name twice");
   sparc_trainer_free(trainer);
   sparc_model *rows = load("v", 1);
-  assert_int_equal(sparc_model_preprocessing(rows)->columns->values, 4);
-  for (int i = 0; i < 4; i++) assert_string_equal(sparc_model_preprocessing(rows)->columns->value[i], value[i]);
-  assert_int_equal(sparc_model_preprocessing(rows)->columns->channels, 0);
+  assert_int_equal(sparc_model_info_of(rows).preprocessing->columns->values, 4);
+  for (int i = 0; i < 4; i++) assert_string_equal(sparc_model_info_of(rows).preprocessing->columns->value[i], value[i]);
+  assert_int_equal(sparc_model_info_of(rows).preprocessing->columns->channels, 0);
   sparc_model_free(rows);
   sparc_model *model = load("a", 1);
-  const sparc_columns *stored = sparc_model_preprocessing(model)->columns;
+  const sparc_columns *stored = sparc_model_info_of(model).preprocessing->columns;
   assert_non_null(stored);
   assert_int_equal(stored->channels, 2);
   for (int i = 0; i < 2; i++) assert_string_equal(stored->channel[i], names[i]);

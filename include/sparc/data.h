@@ -40,30 +40,26 @@ extern "C" {
 typedef struct sparc_dataset sparc_dataset;
 
 typedef struct sparc_dataset_info {
-  const char *name;      /* valid until the data set is released */
-  int count;             /* N, examples, >= 1 */
-  int channels;          /* C, >= 1 */
-  int shortest, longest; /* least and greatest T_i, >= 1 */
-  size_t missing;        /* missing values. They are NaN; all other values are finite */
-  int classes;           /* number of classes; 0: unlabelled */
-  int targets;           /* numbers per target; 0: no targets */
-  int target_steps;      /* 1: every step has a target, 0: every example has one */
+  const char *name;
+  int count;                      /* N, examples, >= 1 */
+  int channels;                   /* C, >= 1 */
+  int shortest, longest;          /* least and greatest T_i, >= 1 */
+  size_t missing;                 /* missing values. They are NaN; all other values are finite */
+  int classes;                    /* number of classes; 0: unlabelled */
+  const char *const *class_names; /* [classes]: labels in the file, UTF-8 */
+  int targets;                    /* numbers per target; 0: no targets */
+  int target_steps;               /* 1: every step has a target, 0: every example has one */
+  const sparc_columns *columns;   /* column names of a CSV file with a header; NULL: none. Channels have names unless a
+                                   row is a series of one channel, or a name is empty, too long, not UTF-8 or repeated */
 } sparc_dataset_info;
 
-/* Return the sizes of a data set; all zero for NULL. */
+/* Return the sizes and names of a data set, valid until it is released; all zero for NULL. */
 SPARC_API sparc_dataset_info sparc_dataset_info_of(const sparc_dataset *dataset);
 
 /* Return example i: x [length][C], label (-1: unlabelled), target [targets] or [length][targets] (NULL: none), context
  * and id. Pointers are valid until the data set is modified or released. If dataset is NULL or i is out of range, x is
  * NULL and label is -1. */
 SPARC_API sparc_sample sparc_dataset_example(const sparc_dataset *dataset, int i);
-
-/* Return the name of a class: its label in the file, UTF-8. NULL if out of range. */
-SPARC_API const char *sparc_dataset_class_name(const sparc_dataset *dataset, int class_index);
-
-/* Return the column names of a CSV file with a header; NULL if there are none. Channels have names unless a row is a
- * series of one channel, or a name is empty, too long, not UTF-8 or repeated. */
-SPARC_API const sparc_columns *sparc_dataset_columns(const sparc_dataset *dataset);
 
 /* Return the text of the time column for a step of example i, if read with sparc_read_options.texts. NULL if out of
  * range or without such a column. */

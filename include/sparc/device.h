@@ -48,11 +48,9 @@ typedef struct sparc_device_info {
   char missing[128];             /* features it lacks, for example "fp64, denormals" */
 } sparc_device_info;
 
-/* Count the devices of a backend. Without a driver the count is 0, which is not an error. */
-SPARC_API sparc_status sparc_device_count(const char *backend, int *count);
-
-/* Describe a device that need not be open. */
-SPARC_API sparc_status sparc_device_describe(const char *backend, int index, sparc_device_info *info);
+/* Count the devices of a backend and describe one of them, which need not be open. count or info may be NULL. Without a
+ * driver the count is 0, which is not an error if info is NULL. */
+SPARC_API sparc_status sparc_device_describe(const char *backend, int index, sparc_device_info *info, int *count);
 
 /* Open a device. config may be NULL. SPARC_UNSUPPORTED: the device is not usable, or does not support exact arithmetic
  * and config->fast is 0. Close a device after its memory and plans are freed. */

@@ -144,9 +144,6 @@ typedef struct sparc_layer_kind {
   void (*plan_free)(void *plan);
 } sparc_layer_kind;
 
-/* The kinds of the library, NULL-terminated. */
-SPARC_API const sparc_layer_kind *const *sparc_layer_kinds(void);
-
 #ifdef __cplusplus
 }
 #endif

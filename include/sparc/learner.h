@@ -118,12 +118,11 @@ SPARC_API sparc_learner_report sparc_learner_report_of(const sparc_learner *lear
 
 /* ---- mixtures; other learners return SPARC_INVALID ---- */
 
-/* Prediction interval of the last prediction; NAN before the first 8 targets. */
-SPARC_API sparc_status sparc_learner_interval(const sparc_learner *learner, float *low, float *high /* outputs */);
-
-/* Distance of the last input from its prediction (first horizon) in half widths of the interval: above 1 it lies
- * outside. NAN without an interval or a value. */
-SPARC_API sparc_status sparc_learner_anomaly(const sparc_learner *learner, float *score /* inputs */);
+/* low and high: prediction interval of the last prediction; NAN before the first 8 targets. anomaly: distance of the
+ * last input from its prediction (first horizon) in half widths of its interval: above 1 it lies outside. NAN without
+ * an interval or a value. Each array may be NULL. */
+SPARC_API sparc_status sparc_learner_interval(const sparc_learner *learner, float *low, float *high /* outputs */,
+                                              float *anomaly /* inputs */);
 
 /* Scores of the predictions whose target was the last input: mean squared errors over `channels`, 0 if there are none.
  * The seasonal naive forecast uses the detected period; without one it is persistence. */

@@ -7,7 +7,7 @@
  *
  *   sparc_model *model;
  *   if (sparc_model_load("model.safetensors", 1, &model) != SPARC_OK) return report(sparc_error());
- *   float *state = sparc_alloc(sparc_model_state_size(model) * sizeof *state);
+ *   float *state = sparc_alloc(sparc_model_info_of(model).state_size * sizeof *state);
  *   while (next(x)) sparc_model_step(model, state, x, outputs);
  */
 #ifndef SPARC_MODEL_H
@@ -89,10 +89,21 @@ typedef struct sparc_model sparc_model;
 SPARC_API sparc_status sparc_model_load(const char *path, int threads, sparc_model **out);
 SPARC_API sparc_status sparc_model_parse(const void *data, size_t size, const char *name, int threads,
                                          sparc_model **out);
-SPARC_API void sparc_model_free(sparc_model *model);         /* model may be NULL */
-SPARC_API int sparc_model_inputs(const sparc_model *model);  /* channels */
-SPARC_API int sparc_model_outputs(const sparc_model *model); /* classes, or numbers per target */
-SPARC_API const sparc_preprocessing *sparc_model_preprocessing(const sparc_model *model);
+SPARC_API void sparc_model_free(sparc_model *model); /* model may be NULL */
+
+struct sparc_network;
+
+typedef struct sparc_model_info {
+  int inputs;        /* channels */
+  int outputs;       /* classes, or numbers per target */
+  size_t state_size; /* floats of the state of one stream */
+  size_t parameters;
+  const sparc_preprocessing *preprocessing;
+  const struct sparc_network *network; /* for the functions of network.h */
+} sparc_model_info;
+
+/* Valid until the model is freed; zero for NULL. */
+SPARC_API sparc_model_info sparc_model_info_of(const sparc_model *model);
 SPARC_API const char *sparc_model_metadata(const sparc_model *model, const char *key); /* NULL: absent */
 
 /* Predict `count` sequences of raw values. outputs[count][outputs]: class probabilities, or numbers in the units of the
@@ -102,11 +113,10 @@ enum { SPARC_MODEL_WHOLE = 1 << 14 };
 SPARC_API sparc_status sparc_model_predict(sparc_model *model, const sparc_samples *samples, float *outputs);
 
 /* Advance a stream by one input x[inputs] of raw values. outputs[outputs] is the prediction for the sequence so far, as
- * sparc_model_predict would return it. state holds sparc_model_state_size() floats per stream, zeros before the first
+ * sparc_model_predict would return it. state holds sparc_model_info.state_size floats per stream, zeros before the first
  * input. A model serves any number of streams, from one thread at a time. No memory is allocated. SPARC_NOT_FINITE: x
  * holds a NaN or an infinity; state and outputs are unchanged. For rounding of a mean over time see
  * sparc_network_step. */
-SPARC_API size_t sparc_model_state_size(const sparc_model *model);
 SPARC_API sparc_status sparc_model_step(sparc_model *model, float *state, const float *x, float *outputs);
 
 /* Score the predictions for raw samples against their labels or targets; for a forecasting model the targets are those

@@ -66,7 +66,7 @@ typedef struct sparc_head_config {
 struct sparc_layer_kind;
 
 typedef struct sparc_layer_config {
-  const char *kind;    /* a kind of the library, see sparc_layer_kinds, or of network_config.kinds */
+  const char *kind;    /* a kind of the library or of network_config.kinds */
   const char *options; /* "key=value,..."; NULL: defaults */
 } sparc_layer_config;
 
@@ -150,7 +150,8 @@ typedef struct sparc_network_plan sparc_network_plan;
 SPARC_API sparc_status sparc_network_plan_create(const sparc_network *network, int B, int T, int threads,
                                                  sparc_network_plan **out);
 SPARC_API void sparc_network_plan_free(sparc_network_plan *plan); /* plan may be NULL; free it before its network */
-SPARC_API size_t sparc_network_plan_work_bytes(const sparc_network_plan *plan);
+/* Bytes of `work` of sparc_network_forward and sparc_network_backward; 0 for a precision that networks do not have. */
+SPARC_API size_t sparc_network_plan_work_bytes(const sparc_network_plan *plan, sparc_precision precision);
 
 /* Compute all outputs. work, 64-byte aligned, keeps the activations for sparc_network_backward. */
 SPARC_API sparc_status sparc_network_forward(const sparc_network_plan *plan, const float *prepared,
@@ -208,7 +209,6 @@ typedef struct sparc_network_gradient_f64 {
 } sparc_network_gradient_f64;
 
 SPARC_API sparc_status sparc_network_prepare_f64(const sparc_network *network, const double *params, double *prepared);
-SPARC_API size_t sparc_network_plan_work_bytes_f64(const sparc_network_plan *plan);
 SPARC_API sparc_status sparc_network_forward_f64(const sparc_network_plan *plan, const double *prepared,
                                                  const sparc_network_sequence_f64 *sequence, void *work);
 SPARC_API sparc_status sparc_network_backward_f64(const sparc_network_plan *plan, const double *prepared,

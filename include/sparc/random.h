@@ -5,8 +5,8 @@
  * at a position is a pure function of the key and the position, so results depend neither on the order of execution nor
  * on the number of threads, and two models with equal array names get equal arrays.
  *
- * The generator is Philox4x32-10 of Random123. A stream is a small value: copy it to fork it, store
- * sparc_random_tell() to continue it later. Positions count 32-bit words; the number of words per draw is given below.
+ * The generator is Philox4x32-10 of Random123. A stream is a small value: copy it to fork it or to continue
+ * it later. Positions count 32-bit words; the number of words per draw is given below.
  */
 #ifndef SPARC_RANDOM_H
 #define SPARC_RANDOM_H
@@ -38,14 +38,6 @@ typedef struct sparc_random {
  * bijection: for given strings no two seeds share a stream, and for a given seed and purpose no two names of one length
  * up to 16 do. */
 SPARC_API void sparc_random_init(sparc_random *r, uint64_t seed, const char *purpose, const char *name);
-
-/* Return the position, and move to a position. */
-SPARC_API uint64_t sparc_random_tell(const sparc_random *r);
-SPARC_API void sparc_random_seek(sparc_random *r, uint64_t position);
-
-/* Draw 32 bits (one word), or 64 bits (two words, low half first). */
-SPARC_API uint32_t sparc_random_u32(sparc_random *r);
-SPARC_API uint64_t sparc_random_u64(sparc_random *r);
 
 /* Draw from the uniform distribution on (0,1): an odd multiple of 2^-53, never 0 or 1. Two words. */
 SPARC_API double sparc_random_uniform(sparc_random *r);

@@ -88,14 +88,13 @@ typedef struct sparc_rl_run_result {
   double seconds;   /* of rollouts and checkpoints since `first` */
   double score;     /* mean over the scored rollouts of their mean returns; NAN: one of them finished no episode */
   int scored;       /* number of scored rollouts, the last ones: 100, or all of a shorter run */
+  sparc_ppo_memory memory; /* of the run, known before it is executed */
 } sparc_rl_run_result;
 
 SPARC_API sparc_rl_run_result sparc_rl_run_result_of(const sparc_rl_run *run);
 
 /* The resolved configuration; its strings live as long as the run. */
 SPARC_API sparc_rl_run_config sparc_rl_run_config_of(const sparc_rl_run *run);
-/* Memory of the run, known before it is executed. */
-SPARC_API sparc_ppo_memory sparc_rl_run_memory_of(const sparc_rl_run *run);
 
 #ifdef __cplusplus
 }

@@ -131,8 +131,7 @@ SPARC_API sparc_status sparc_network_save(const sparc_network *network, const fl
                                           const sparc_preprocessing *preprocessing, const sparc_metadata *extra,
                                           size_t extra_count, const char *path);
 
-/* The network of a model, and a copy of its parameters, sparc_network_sizes.params floats. */
-SPARC_API const sparc_network *sparc_model_network(const sparc_model *model);
+/* Copy the parameters of a model, sparc_model_info.parameters floats. */
 SPARC_API sparc_status sparc_model_params(const sparc_model *model, float *params);
 
 #ifdef __cplusplus

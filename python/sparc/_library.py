@@ -102,6 +102,11 @@ class sparc_preprocessing(Structure):
                 ("columns", POINTER(sparc_columns))]
 
 
+class sparc_model_info(Structure):
+    _fields_ = [("inputs", c_int), ("outputs", c_int), ("state_size", c_size_t), ("parameters", c_size_t),
+                ("preprocessing", POINTER(sparc_preprocessing)), ("network", c_void_p)]
+
+
 class sparc_samples(Structure):
     _fields_ = [("count", c_int), ("channels", c_int), ("longest", c_int), ("source", c_void_p), ("at", c_void_p),
                 ("targets", c_int), ("target_steps", c_int), ("target_mean", c_void_p), ("target_stddev", c_void_p)]
@@ -151,7 +156,8 @@ class sparc_sample(Structure):
 
 class sparc_dataset_info(Structure):
     _fields_ = [("name", c_char_p), ("count", c_int), ("channels", c_int), ("shortest", c_int), ("longest", c_int),
-                ("missing", c_size_t), ("classes", c_int), ("targets", c_int), ("target_steps", c_int)]
+                ("missing", c_size_t), ("classes", c_int), ("class_names", POINTER(c_char_p)), ("targets", c_int),
+                ("target_steps", c_int), ("columns", POINTER(sparc_columns))]
 
 
 class sparc_data_options(Structure):
@@ -340,11 +346,8 @@ _CALLS = {
     "sparc_plan_create": (None, [_P, c_int, c_int, POINTER(sparc_plan_config), _P]),
     "sparc_plan_sizes_of": (sparc_plan_sizes, [_P, c_int]),
     "sparc_model_parse": (None, [c_char_p, c_size_t, c_char_p, c_int, _P]),
-    "sparc_model_inputs": (c_int, [_P]),
-    "sparc_model_outputs": (c_int, [_P]),
+    "sparc_model_info_of": (sparc_model_info, [_P]),
     "sparc_model_metadata": (c_char_p, [_P, c_char_p]),
-    "sparc_model_preprocessing": (POINTER(sparc_preprocessing), [_P]),
-    "sparc_model_state_size": (c_size_t, [_P]),
     "sparc_model_step": (None, [_P, _P, _P, _P]),
     "sparc_model_predict": (None, [_P, POINTER(sparc_samples), _P]),
     "sparc_learner_defaults": (sparc_learner_config, []),
@@ -358,8 +361,7 @@ _CALLS = {
     "sparc_learner_freeze": (None, [_P, c_int]),
     "sparc_learner_report_of": (sparc_learner_report, [_P]),
     "sparc_learner_config_of": (sparc_learner_config, [_P]),
-    "sparc_learner_interval": (None, [_P, _P, _P]),
-    "sparc_learner_anomaly": (None, [_P, _P]),
+    "sparc_learner_interval": (None, [_P, _P, _P, _P]),
     "sparc_learner_forecast_score": (None, [_P, c_int, POINTER(sparc_forecast_score)]),
     "sparc_learner_periods": (None, [_P, c_int, _P]),
     "sparc_learner_info_of": (sparc_learner_info, [_P]),
@@ -368,7 +370,6 @@ _CALLS = {
     "sparc_dataset_from_arrays": (None, [POINTER(sparc_arrays), c_char_p, _P]),
     "sparc_dataset_info_of": (sparc_dataset_info, [_P]),
     "sparc_dataset_example": (sparc_sample, [_P, c_int]),
-    "sparc_dataset_class_name": (c_char_p, [_P, c_int]),
     "sparc_dataset_subset": (None, [_P, _P, c_int, c_char_p, _P]),
     "sparc_dataset_fill_missing": (None, [_P]),
     "sparc_dataset_forecast": (None, [_P, c_int]),
@@ -376,7 +377,6 @@ _CALLS = {
     "sparc_dataset_moments": (None, [_P, _P, _P]),
     "sparc_data_split_load": (None, [c_char_p, POINTER(sparc_data_options), POINTER(sparc_data_split)]),
     "sparc_model_evaluate": (None, [_P, POINTER(sparc_samples), POINTER(sparc_evaluation)]),
-    "sparc_model_network": (_P, [_P]),
     "sparc_model_params": (None, [_P, _P]),
     "sparc_network_save": (None, [_P, _P, POINTER(sparc_preprocessing), _P, c_size_t, c_char_p]),
     "sparc_samples_of_arrays": (sparc_samples, [POINTER(sparc_arrays)]),
@@ -386,6 +386,7 @@ _CALLS = {
     "sparc_network_blocks": (POINTER(sparc_block), [_P, POINTER(c_size_t)]),
     "sparc_network_init": (None, [_P, c_uint64, _P]),
     "sparc_network_plan_create": (None, [_P, c_int, c_int, c_int, _P]),
+    "sparc_network_plan_work_bytes": (c_size_t, [_P, c_int]),
     "sparc_run_defaults": (sparc_run_config, []),
     "sparc_run_config_mark": (None, [POINTER(sparc_run_config), _P]),
     "sparc_run_create": (None, [POINTER(sparc_run_config), _P]),
@@ -425,7 +426,6 @@ _TWINS = {
     "sparc_forward": (None, [_P, _P, POINTER(sparc_sequence), _P, _P]),
     "sparc_backward": (None, [_P, _P, POINTER(sparc_sequence), _P, POINTER(sparc_sequence_gradient), _P]),
     "sparc_network_prepare": (None, [_P, _P, _P]),
-    "sparc_network_plan_work_bytes": (c_size_t, [_P]),
     "sparc_network_forward": (None, [_P, _P, POINTER(sparc_network_sequence), _P]),
     "sparc_network_backward": (None, [_P, _P, POINTER(sparc_network_sequence), POINTER(sparc_network_gradient), _P]),
     "sparc_network_step": (None, [_P, _P, c_int, _P, _P, _P, _P, _P, c_int]),

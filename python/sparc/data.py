@@ -136,7 +136,7 @@ class Dataset(Guarded):
         super().__init__()
         info = library.sparc_dataset_info_of(_handle)
         self._fix(_handle=_handle, name=info.name.decode(), count=info.count, channels=info.channels,
-                  classes=[library.sparc_dataset_class_name(_handle, k).decode() for k in range(info.classes)])
+                  classes=[info.class_names[k].decode() for k in range(info.classes)])
 
     @classmethod
     def load(cls, path: Any, **options: Any) -> "Dataset":

@@ -148,7 +148,7 @@ class Learner(Guarded):
         """Prediction interval (low[outputs], high[outputs]) of the last forecast of a mixture; NaN: none yet."""
         low, high = np.empty(self.outputs, np.float32), np.empty(self.outputs, np.float32)
         with self._lock:
-            library.sparc_learner_interval(self._handle, address(low), address(high))
+            library.sparc_learner_interval(self._handle, address(low), address(high), None)
         return low, high
 
     @property
@@ -156,7 +156,7 @@ class Learner(Guarded):
         """Distance of the last x[inputs] from its forecast, in half widths of the interval; above 1: outside. NaN: none."""
         score = np.empty(self.inputs, np.float32)
         with self._lock:
-            library.sparc_learner_anomaly(self._handle, address(score))
+            library.sparc_learner_interval(self._handle, None, None, address(score))
         return score
 
     @property

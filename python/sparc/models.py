@@ -96,9 +96,10 @@ class Model(Guarded):
         threads = integer(threads, "threads")
         handle = Handle(lambda out: library.sparc_model_parse(data, len(data), text(path), threads, out),
                         "sparc_model_free")
-        known = library.sparc_model_preprocessing(handle).contents
-        self._fix(_arguments=(os.fspath(path), threads, data), _handle=handle, inputs=library.sparc_model_inputs(handle),
-                  outputs=library.sparc_model_outputs(handle), _state_size=library.sparc_model_state_size(handle))
+        info = library.sparc_model_info_of(handle)
+        known = info.preprocessing.contents
+        self._fix(_arguments=(os.fspath(path), threads, data), _handle=handle, inputs=info.inputs, outputs=info.outputs,
+                  _state_size=info.state_size)
         self.labels = [known.labels[i].decode() for i in range(known.classes)]
         self._fix(_every_step=self.metadata("network.head") == "steps")
 
@@ -114,19 +115,19 @@ class Model(Guarded):
     @property
     def network(self) -> Network:
         """The description of the network."""
-        return Network(**config_of(library.sparc_model_network(self._handle)))
+        return Network(**config_of(library.sparc_model_info_of(self._handle).network))
 
     @property
     def params(self) -> np.ndarray:
         """The parameters, flat; network.split(params) has them by name."""
-        params = np.empty(library.sparc_network_sizes_of(library.sparc_model_network(self._handle)).params, np.float32)
+        params = np.empty(library.sparc_model_info_of(self._handle).parameters, np.float32)
         library.sparc_model_params(self._handle, address(params))
         return params
 
     @property
     def preprocessing(self) -> Preprocessing:
         """Normalisation and labels."""
-        known = library.sparc_model_preprocessing(self._handle).contents
+        known = library.sparc_model_info_of(self._handle).preprocessing.contents
 
         def numbers(pointer, count):
             return np.array(pointer[:count]) if count else None

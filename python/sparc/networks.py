@@ -38,6 +38,7 @@ _CHOICES = {
 }
 _PLANS = 32
 _SUFFIX = {np.dtype(np.float32): "", np.dtype(np.float64): "_f64"}
+_PRECISION = {np.dtype(np.float32): 0, np.dtype(np.float64): 1}  # sparc_precision
 
 
 def _choice(name, value):
@@ -209,7 +210,7 @@ class NetworkRun(Guarded):
         sequence = sparc_network_sequence(address(x), address(mask), address(state0), address(lengths),
                                           None if drop is None else ctypes.addressof(drop), ctypes.addressof(outputs),
                                           address(last))
-        work = aligned(getattr(library, "sparc_network_plan_work_bytes" + _SUFFIX[dtype])(plan))
+        work = aligned(library.sparc_network_plan_work_bytes(plan, _PRECISION[dtype]))
         self._fix(network=network, y=y, state_last=last, _plan=plan, _prepared=prepared, _dtype=dtype, _shape=(B, T),
                   _arrays=(x, mask, state0, lengths, outputs, drop), _sequence=sequence, _work=work)
         self._fresh = False

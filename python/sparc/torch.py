@@ -89,7 +89,7 @@ def _saved_bytes(suffix, cell, threads, chunk, B, T):
 
 def _work_bytes(suffix, config, threads, chunk, B, T):
     del chunk
-    return getattr(library, "sparc_network_plan_work_bytes" + suffix)(_network(config)._plan(B, T, threads))
+    return library.sparc_network_plan_work_bytes(_network(config)._plan(B, T, threads), _PRECISION[suffix])
 
 
 def _prepared(owner, call, params):

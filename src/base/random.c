@@ -52,9 +52,7 @@ void sparc_random_init(sparc_random *r, uint64_t seed, const char *purpose, cons
   *r = (sparc_random){.key = {state.v[0], state.v[1]}, .stream = {state.v[2], state.v[3]}};
 }
 
-uint64_t sparc_random_tell(const sparc_random *r) { return r ? r->position : 0; }
-
-void sparc_random_seek(sparc_random *r, uint64_t position) {
+void random_seek(sparc_random *r, uint64_t position) {
   if (!r) return;
   r->position = position;
   if (position % 4 != 0) load_block(r);
@@ -62,15 +60,15 @@ void sparc_random_seek(sparc_random *r, uint64_t position) {
 
 /* ---- draws: zero where there is no stream ---- */
 
-uint32_t sparc_random_u32(sparc_random *r) { return r ? next_word(r) : 0; }
+uint32_t random_u32(sparc_random *r) { return r ? next_word(r) : 0; }
 
-uint64_t sparc_random_u64(sparc_random *r) {
+uint64_t random_u64(sparc_random *r) {
   if (!r) return 0;
   uint64_t low = next_word(r);
   return (uint64_t)next_word(r) << 32 | low;
 }
 
-double sparc_random_uniform(sparc_random *r) { return r ? (double)(sparc_random_u64(r) >> 11 | 1) * 0x1p-53 : 0; }
+double sparc_random_uniform(sparc_random *r) { return r ? (double)(random_u64(r) >> 11 | 1) * 0x1p-53 : 0; }
 
 float random_uniform_f32(sparc_random *r) { return r ? (float)(next_word(r) >> 8 | 1) * 0x1p-24f : 0; }
 

@@ -6,6 +6,11 @@
 
 #include "sparc/random.h"
 
+/* move to a position */
+void random_seek(sparc_random *r, uint64_t position);
+/* 32 bits (one word), or 64 bits (two words, low half first) */
+uint32_t random_u32(sparc_random *r);
+uint64_t random_u64(sparc_random *r);
 /* uniform on (0,1) in single precision: an odd multiple of 2^-24; one word */
 float random_uniform_f32(sparc_random *r);
 /* standard normal conditioned on [-2, 2], by the inverse distribution function; two words */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 const sparc_columns *channels_like(const sparc_model *model, const sparc_read_options *given, sparc_columns *buffer) {
-  const sparc_columns *names = sparc_model_preprocessing(model)->columns;
+  const sparc_columns *names = sparc_model_info_of(model).preprocessing->columns;
   if (!names) return NULL;
   *buffer = *names;
   if (given->label_column) buffer->label = NULL;

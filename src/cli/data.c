@@ -187,14 +187,14 @@ static int label_width(const sparc_dataset *d) {
   const int classes = sparc_dataset_info_of(d).classes;
   int width = (int)strlen("class");
   for (int c = 0; c < classes; c++) {
-    const int size = (int)strlen(sparc_dataset_class_name(d, c));
+    const int size = (int)strlen(sparc_dataset_info_of(d).class_names[c]);
     if (size > width && size <= 32) width = size;
   }
   return width;
 }
 
 static void print_class(const sparc_data_split *split, int class_index, int width) {
-  const char *label = sparc_dataset_class_name(split->fit, class_index);
+  const char *label = class_index >= 0 ? sparc_dataset_info_of(split->fit).class_names[class_index] : NULL;
   printf("  ");
   cli_text(label ? label : "(none)", width);
   for (int part = 0; part < PARTS; part++)
@@ -286,7 +286,7 @@ static json_t *json_classes(const sparc_data_split *split) {
   const int classes = sparc_dataset_info_of(split->fit).classes;
   json_t *list = json_array();
   for (int c = has_unlabelled(split) ? -1 : 0; c < classes; c++) {
-    const char *label = sparc_dataset_class_name(split->fit, c);
+    const char *label = c >= 0 ? sparc_dataset_info_of(split->fit).class_names[c] : NULL;
     json_t *entry = json_pack("{s:i, s:o}", "class", c, "label", label ? json_text(label) : json_null());
     for (int part = 0; part < PARTS; part++)
       if (part_of(split, part))

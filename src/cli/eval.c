@@ -138,7 +138,7 @@ static sparc_status use_dataset(sparc_dataset *dataset, const sparc_read_options
 
 /* a table without the column of the label reads as one of unlabelled examples, which nothing can be compared with */
 static sparc_status check_label(const sparc_dataset *dataset, const sparc_read_options *read, const char *name) {
-  const sparc_columns *columns = sparc_dataset_columns(dataset);
+  const sparc_columns *columns = sparc_dataset_info_of(dataset).columns;
   if (!read->columns || !read->columns->label || !columns || columns->label ||
       read->objective == SPARC_OBJECTIVE_FORECAST)
     return SPARC_OK;
@@ -164,7 +164,7 @@ static bool is_file(const char *path) {
 }
 
 static sparc_status find_subject(const eval_settings *e, const sparc_model *model, subject *s) {
-  const sparc_preprocessing *p = sparc_model_preprocessing(model);
+  const sparc_preprocessing *p = sparc_model_info_of(model).preprocessing;
   const char *protocol = sparc_model_metadata(model, "run.protocol");
   sparc_read_options recalled = e->read;
   sparc_columns names;
@@ -180,7 +180,7 @@ static sparc_status find_subject(const eval_settings *e, const sparc_model *mode
     sparc_status read_status = sparc_dataset_load(e->argument[1], &read, &s->whole);
     if (read_status == SPARC_OK) read_status = check_label(s->whole, &read, e->argument[1]);
     if (read_status != SPARC_OK) return read_status;
-    if (!e->by_position) channels_warn(e->who, e->argument[1], read.columns, sparc_dataset_columns(s->whole));
+    if (!e->by_position) channels_warn(e->who, e->argument[1], read.columns, sparc_dataset_info_of(s->whole).columns);
     return use_dataset(s->whole, &read, e->argument[1], "all", s);
   }
   const bool official = protocol && strcmp(protocol, "official") == 0;
@@ -255,8 +255,9 @@ static json_t *json_labels(const sparc_preprocessing *p) {
 typedef enum outcome { CLASSES, TARGETS, NUMBERS } outcome;
 
 static outcome outcome_of(const sparc_model *model) {
-  if (sparc_model_preprocessing(model)->targets) return TARGETS;
-  return head_learns_values(sparc_network_config_of(sparc_model_network(model)).head, false) ? NUMBERS : CLASSES;
+  if (sparc_model_info_of(model).preprocessing->targets) return TARGETS;
+  return head_learns_values(sparc_network_config_of(sparc_model_info_of(model).network).head, false) ? NUMBERS
+                                                                                                     : CLASSES;
 }
 
 static void print_evaluation(const eval_settings *e, const subject *s, const sparc_evaluation *v, outcome o,
@@ -297,7 +298,7 @@ static sparc_status as_data_error(const subject *s, sparc_status status) {
 }
 
 static sparc_status evaluate(const eval_settings *e, sparc_model *model, const subject *s) {
-  const sparc_preprocessing *p = sparc_model_preprocessing(model);
+  const sparc_preprocessing *p = sparc_model_info_of(model).preprocessing;
   const outcome o = outcome_of(model);
   long matrix[LARGEST_MATRIX * LARGEST_MATRIX] = {0};
   const bool confusion = p->classes > 0 && p->classes <= LARGEST_MATRIX;

@@ -115,10 +115,10 @@ static void print_devices(void) {
   const char *heading = "devices  ";
   for (const char *const *backend = device_backends(); *backend; backend++) {
     int count = 0;
-    sparc_device_count(*backend, &count);
+    sparc_device_describe(*backend, 0, NULL, &count);
     for (int i = 0; i < count; i++) {
       sparc_device_info info;
-      if (sparc_device_describe(*backend, i, &info) != SPARC_OK) continue;
+      if (sparc_device_describe(*backend, i, &info, NULL) != SPARC_OK) continue;
       printf("%s %s:%d ", heading, *backend, i);
       cli_text(info.name, 0);
       printf(" (");
@@ -187,10 +187,10 @@ static json_t *json_devices(void) {
   json_t *list = json_array();
   for (const char *const *backend = device_backends(); *backend; backend++) {
     int count = 0;
-    sparc_device_count(*backend, &count);
+    sparc_device_describe(*backend, 0, NULL, &count);
     for (int i = 0; i < count; i++) {
       sparc_device_info info;
-      if (sparc_device_describe(*backend, i, &info) != SPARC_OK) continue;
+      if (sparc_device_describe(*backend, i, &info, NULL) != SPARC_OK) continue;
       json_array_append_new(
           list, json_pack("{s:s, s:i, s:o, s:o, s:o, s:i, s:I, s:I, s:I, s:b, s:b, s:s}", "backend", *backend, "index",
                           i, "name", json_text(info.name), "platform", json_text(info.platform), "driver",

@@ -191,8 +191,7 @@ static void print_prediction(learn_command *c, const float *prediction) {
   c->predictions.row = sparc_learner_report_of(learner).steps;
   c->predictions.id = texts.id;
   c->predictions.time = texts.time;
-  if (c->low) (void)sparc_learner_interval(learner, c->low, c->high);
-  if (c->anomaly) (void)sparc_learner_anomaly(learner, c->anomaly);
+  if (c->low || c->anomaly) (void)sparc_learner_interval(learner, c->low, c->high, c->anomaly);
   (c->predictions.kind == PREDICTION_CLASSES ? predictions_class : predictions_numbers)(&c->predictions, prediction);
 }
 

@@ -141,7 +141,7 @@ static sparc_status predict_file(sparc_model *model, const predict_settings *s, 
   sparc_status status = cli_hint_unlabelled(s->input, &read, sparc_dataset_load(s->input, &read, &dataset));
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(dataset);
   if (status == SPARC_OK) {
-    if (!s->by_position) channels_warn(w->who, s->input, read.columns, sparc_dataset_columns(dataset));
+    if (!s->by_position) channels_warn(w->who, s->input, read.columns, sparc_dataset_info_of(dataset).columns);
     predictions_use(w, dataset);
     predictions_header(w);
     status = predict_dataset(model, dataset, w);
@@ -279,7 +279,7 @@ static sparc_status check_one_step(const pending *p, const sparc_dataset *row) {
 }
 
 static sparc_status start_sequence(const sparc_model *model, pending *p, int outputs) {
-  p->state = sparc_alloc(sparc_model_state_size(model) * sizeof *p->state);
+  p->state = sparc_alloc(sparc_model_info_of(model).state_size * sizeof *p->state);
   p->outputs = sparc_alloc((size_t)outputs * sizeof *p->outputs);
   p->x = sparc_alloc((size_t)p->read.channels * sizeof *p->x);
   return p->state && p->outputs && p->x ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the state of a sequence");
@@ -377,7 +377,7 @@ static sparc_status read_rows(sparc_model *model, pending *p, bool keep_going, p
 }
 
 static sparc_status predict_stream(sparc_model *model, const predict_settings *s, predictions *w) {
-  const int inputs = sparc_network_config_of(sparc_model_network(model)).inputs;
+  const int inputs = sparc_model_info_of(model).inputs;
   const sparc_columns *like = s->read.columns;
   const bool fits = like && (s->follow ? like->channels == inputs : !like->steps);
   pending p = {.read = {.format = SPARC_DATA_CSV,
@@ -411,7 +411,7 @@ static sparc_status predict_stream(sparc_model *model, const predict_settings *s
 static json_t *target_names(const sparc_model *model) {
   const char *text = sparc_model_metadata(model, "stream.outputs");
   json_t *names = text ? json_loads(text, 0, NULL) : NULL;
-  if (json_array_size(names) == (size_t)sparc_model_outputs(model)) return names;
+  if (json_array_size(names) == (size_t)sparc_model_info_of(model).outputs) return names;
   json_decref(names);
   return NULL;
 }
@@ -420,9 +420,10 @@ static json_t *target_names(const sparc_model *model) {
  * steps ahead; NULL: nothing is known. sparc_free releases the list. */
 static const char **name_outputs(const sparc_model *model, const sparc_read_options *read) {
   enum { NAME = SPARC_COLUMN_NAME + 16 };
-  const sparc_columns *columns = sparc_model_preprocessing(model)->columns;
-  const int outputs = sparc_model_outputs(model);
-  const bool forecast = columns && sparc_model_preprocessing(model)->change && columns->channels == outputs;
+  const sparc_preprocessing *known = sparc_model_info_of(model).preprocessing;
+  const sparc_columns *columns = known->columns;
+  const int outputs = sparc_model_info_of(model).outputs;
+  const bool forecast = columns && known->change && columns->channels == outputs;
   json_t *targets = forecast ? NULL : target_names(model);
   const bool labelled = columns && columns->label && outputs == 1;
   const char **list = forecast || targets || labelled ? sparc_alloc((size_t)outputs * (sizeof *list + NAME)) : NULL;
@@ -445,8 +446,8 @@ static sparc_status predict(const char *who, predict_settings *s) {
   if (status == SPARC_OK && !s->by_position) s->read.columns = channels_like(model, &s->read, &s->like);
   if (status == SPARC_OK) status = read_options_inherit(model, &s->read, &s->read_given);
   if (status == SPARC_OK) {
-    const sparc_network_config network = sparc_network_config_of(sparc_model_network(model));
-    const sparc_preprocessing *known = sparc_model_preprocessing(model);
+    const sparc_network_config network = sparc_network_config_of(sparc_model_info_of(model).network);
+    const sparc_preprocessing *known = sparc_model_info_of(model).preprocessing;
     const bool values = head_learns_values(network.head, known->targets > 0);
     const char **names = values ? name_outputs(model, &s->read) : NULL;
     predictions w = {.who = who,

@@ -83,7 +83,7 @@ static json_t *json_row(const predictions *w, const char *unit) {
 
 static void head_row(const predictions *w) {
   static const sparc_columns none;
-  const sparc_columns *names = w->data ? sparc_dataset_columns(w->data) : NULL;
+  const sparc_columns *names = w->data ? sparc_dataset_info_of(w->data).columns : NULL;
   if (!names) names = &none;
   fputs(w->unit, stdout);
   if (w->id_name) put_name(w, w->id_name, "");

@@ -65,7 +65,7 @@ static double steps_per_second(const sparc_rl_run *run) {
 static size_t parameters(const sparc_rl_run *run) { return sparc_ppo_info_of(rl_run_ppo(run)).parameters; }
 
 static void announce_memory(const rl_command *c) {
-  const sparc_ppo_memory m = sparc_rl_run_memory_of(c->run);
+  const sparc_ppo_memory m = sparc_rl_run_result_of(c->run).memory;
   const double mega = 1e6, stored = (double)m.stored_bytes / mega, records = (double)m.free_bytes / mega,
                other = (double)m.other_bytes / mega;
   if (m.traces == SPARC_TRACES_AUTO)

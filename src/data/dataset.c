@@ -36,8 +36,10 @@ sparc_dataset_info sparc_dataset_info_of(const sparc_dataset *d) {
                               .longest = d->longest,
                               .missing = d->missing,
                               .classes = d->map->count,
+                              .class_names = d->map->names,
                               .targets = d->targets ? d->target_width : 0,
-                              .target_steps = d->targets && d->target_steps};
+                              .target_steps = d->targets && d->target_steps,
+                              .columns = d->columns ? &d->columns->view : NULL};
 }
 
 static const char *text_at(const sparc_dataset *d, size_t i) { return d->texts->bytes + d->texts->at[i]; }
@@ -51,14 +53,6 @@ sparc_sample sparc_dataset_example(const sparc_dataset *d, int i) {
                         .target = d->targets ? d->targets->values + e->target : NULL,
                         .context = e->context,
                         .id = d->texts && d->texts->ids ? text_at(d, e->text) : NULL};
-}
-
-const char *sparc_dataset_class_name(const sparc_dataset *d, int class_index) {
-  return d && class_index >= 0 && class_index < d->map->count ? d->map->names[class_index] : NULL;
-}
-
-const sparc_columns *sparc_dataset_columns(const sparc_dataset *d) {
-  return d && d->columns ? &d->columns->view : NULL;
 }
 
 const char *sparc_dataset_time(const sparc_dataset *d, int i, int step) {

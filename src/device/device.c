@@ -25,13 +25,6 @@ static const device_backend *find_backend(const char *name) {
   return NULL;
 }
 
-sparc_status sparc_device_count(const char *name, int *count) {
-  if (!name || !count) return fail(SPARC_INVALID, "%s is NULL", name ? "count" : "backend");
-  *count = 0;
-  const device_backend *found = find_backend(name);
-  return found ? found->count(count) : SPARC_INVALID;
-}
-
 static sparc_status check_index(const device_backend *backend, int index) {
   int count;
   sparc_status status = backend->count(&count);
@@ -44,11 +37,14 @@ static sparc_status check_index(const device_backend *backend, int index) {
   return SPARC_OK;
 }
 
-sparc_status sparc_device_describe(const char *name, int index, sparc_device_info *info) {
-  if (!name || !info) return fail(SPARC_INVALID, "%s is NULL", name ? "info" : "backend");
+sparc_status sparc_device_describe(const char *name, int index, sparc_device_info *info, int *count) {
+  if (count) *count = 0;
+  if (!name || (!info && !count)) return fail(SPARC_INVALID, "%s NULL", name ? "info and count are" : "backend is");
   const device_backend *found = find_backend(name);
   if (!found) return SPARC_INVALID;
-  const sparc_status status = check_index(found, index);
+  sparc_status status = count ? found->count(count) : SPARC_OK;
+  if (status != SPARC_OK || !info) return status;
+  status = check_index(found, index);
   return status == SPARC_OK ? found->describe(index, info) : status;
 }
 

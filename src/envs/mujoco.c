@@ -15,6 +15,7 @@
  */
 #include "base/error.h"
 #include "base/options.h"
+#include "base/random.h"
 #include "envs/mjcf.h"
 #include "envs/mujoco_library.h"
 #include "envs/robots.h"
@@ -325,7 +326,7 @@ void robot_reset(const void *model, void *scratch, void *state, sparc_random *ra
   memset(state, 0, robot_state_bytes(w));
   robot_load(w, d, state);
   sparc_random beginning = *random; /* of the stream, where the first episode was drawn from */
-  sparc_random_seek(&beginning, 0);
+  random_seek(&beginning, 0);
   draw_start(w, w->cached ? &beginning : random, d->qpos, d->qvel);
   memset(d->ctrl, 0, (size_t)w->m->nu * sizeof *d->ctrl);
   advance(w, d, 0);

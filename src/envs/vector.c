@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/threads.h"
 #include "envs/envs.h"
 #include "io/dtype.h"
@@ -392,7 +393,7 @@ static sparc_status check_header(const sparc_envs *envs, const void *state, size
 /* the cached words of a stream are a function of its position */
 static bool is_stream(const sparc_random *random) {
   sparc_random again = *random;
-  sparc_random_seek(&again, random->position);
+  random_seek(&again, random->position);
   return random->position <= UINT64_MAX / 2 && memcmp(again.words, random->words, sizeof again.words) == 0;
 }
 

@@ -90,7 +90,7 @@ void TYPED(cpu_draw_masks)(const layer_pass *p, const sparc_dropout *dropout, si
     snprintf(name, sizeof name, "layers.%zu.%zu", index, place);
     sparc_random stream;
     sparc_random_init(&stream, dropout->seed, "dropout", name);
-    sparc_random_seek(&stream, dropout->update * p->B * width);
+    random_seek(&stream, dropout->update * p->B * width);
     for (size_t b = 0; b < p->B; b++)
       for (size_t i = 0; i < width; i++)
         p->masks[(b * DROPOUT_PLACES + place) * width + i] =

@@ -15,7 +15,7 @@
 
 static const sparc_layer_kind *const kinds[] = {&layer_residual, &layer_cell, &layer_bank, NULL};
 
-const sparc_layer_kind *const *sparc_layer_kinds(void) { return kinds; }
+const sparc_layer_kind *const *layer_kinds(void) { return kinds; }
 
 static const sparc_layer_kind *find_in(const sparc_layer_kind *const *table, const char *name) {
   for (size_t i = 0; table && table[i]; i++)

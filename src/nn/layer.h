@@ -51,6 +51,9 @@ struct sparc_layer {
   size_t params_at, prepared_at, state_at, x_place, y_place;
 };
 
+/* the kinds of the library, NULL-terminated */
+const sparc_layer_kind *const *layer_kinds(void);
+
 /* layer_create makes layer number `index` of a network, which reads `inputs` numbers; config NULL: from the
  * compact form of the network's configuration */
 sparc_status layer_create(const sparc_network_config *network, const sparc_layer_config *config,

@@ -9,6 +9,7 @@
 #include "base/threads.h"
 #include "cells/plan.h"
 #include "kernels/kernels.h"
+#include "nn/network_run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -477,6 +478,14 @@ sparc_status sparc_network_plan_create(const sparc_network *net, int B, int T, i
   }
   *out = plan;
   return SPARC_OK;
+}
+
+size_t sparc_network_plan_work_bytes(const sparc_network_plan *plan, sparc_precision precision) {
+  if (plan && precision == SPARC_FLOAT32) return network_plan_work_bytes_f32(plan);
+#ifndef SPARC_INFERENCE /* which has float alone */
+  if (plan && precision == SPARC_FLOAT64) return network_plan_work_bytes_f64(plan);
+#endif
+  return 0;
 }
 
 void sparc_network_plan_free(sparc_network_plan *plan) {

@@ -34,7 +34,7 @@ sparc_status network_inspect_layers(const sparc_network *network, const float *p
   sparc_status status = sparc_network_plan_create(network, B, T, 0, &plan);
   if (status != SPARC_OK) return status;
   float *prepared = sparc_alloc(network->sizes.prepared * sizeof *prepared);
-  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan));
+  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan, SPARC_FLOAT32));
   status = prepared && work
                ? inspect_layers(plan, params, first, last, sequence, prepared, work, (visitor){visit, user})
                : fail(SPARC_NO_MEMORY, "no memory to run %d sequences of %d steps", B, T);

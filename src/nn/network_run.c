@@ -103,8 +103,8 @@ static network_memory carve(arena *a, const sparc_network_plan *plan) {
   return m;
 }
 
-size_t PUBLIC(sparc_network_plan_work_bytes)(const sparc_network_plan *plan) {
-  if (!plan || check_precision(plan->network) != SPARC_OK) return 0;
+size_t TYPED(network_plan_work_bytes)(const sparc_network_plan *plan) {
+  if (check_precision(plan->network) != SPARC_OK) return 0;
   arena a = arena_measure();
   carve(&a, plan);
   return a.used;

@@ -23,6 +23,10 @@ sparc_status network_backward(const sparc_network_plan *plan, const float *prepa
                               const sparc_network_sequence *sequence, const sparc_network_gradient *gradient,
                               const gradient_listener *listener, void *work);
 
+/* bytes of the scratch of a plan; 0: the network does not have this precision */
+size_t network_plan_work_bytes_f32(const sparc_network_plan *plan);
+size_t network_plan_work_bytes_f64(const sparc_network_plan *plan);
+
 /* what a first head on one row of a sequence read in the forward just run with the same work: (B, features) */
 const float *network_pooled(const sparc_network_plan *plan, const sparc_network_sequence *sequence, void *work);
 

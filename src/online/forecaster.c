@@ -663,12 +663,10 @@ void forecaster_interval(const forecaster *f, float *low, float *high) {
     for (int j = 0; j < f->horizons; j++) {
       const channel c = channel_of(f, i);
       const size_t at = (size_t)j * f->channels + i;
-      low[at] = high[at] = NAN;
-      if (c.s->t == 0) continue;
-      const waiting *w = waiting_of(&c, j, (long)c.s->t - 1);
-      if (!(w->width >= 0)) continue;
-      low[at] = to_float(prediction_of(w) - w->width);
-      high[at] = to_float(prediction_of(w) + w->width);
+      const waiting *w = c.s->t > 0 ? waiting_of(&c, j, (long)c.s->t - 1) : NULL;
+      const bool known = w && w->width >= 0;
+      if (low) low[at] = known ? to_float(prediction_of(w) - w->width) : NAN;
+      if (high) high[at] = known ? to_float(prediction_of(w) + w->width) : NAN;
     }
 }
 

@@ -480,16 +480,12 @@ static sparc_status check_mixture(const sparc_learner *l, const void *out) {
   return l->forecaster ? SPARC_OK : fail(SPARC_INVALID, "this learner is not a mixture of experts");
 }
 
-sparc_status sparc_learner_interval(const sparc_learner *l, float *low, float *high) {
-  const sparc_status status = check_mixture(l, low && high ? low : NULL);
-  if (status == SPARC_OK) forecaster_interval(l->forecaster, low, high);
-  return status;
-}
-
-sparc_status sparc_learner_anomaly(const sparc_learner *l, float *score) {
-  const sparc_status status = check_mixture(l, score);
-  if (status == SPARC_OK) forecaster_anomaly(l->forecaster, score);
-  return status;
+sparc_status sparc_learner_interval(const sparc_learner *l, float *low, float *high, float *anomaly) {
+  const sparc_status status = check_mixture(l, l);
+  if (status != SPARC_OK) return status;
+  if (low || high) forecaster_interval(l->forecaster, low, high);
+  if (anomaly) forecaster_anomaly(l->forecaster, anomaly);
+  return SPARC_OK;
 }
 
 sparc_status sparc_learner_forecast_score(const sparc_learner *l, int horizon, sparc_forecast_score *out) {

@@ -4,6 +4,7 @@
  * of the previous rollout. */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "base/threads.h"
 #include "rl/gae.h"
 #include "rl/records.h"
@@ -179,7 +180,7 @@ void collect_receive(sparc_ppo *ppo, size_t t, collection_stats *stats) {
 static void seek_actions(sparc_ppo *ppo) {
   const uint64_t words = policy_words(&ppo->policy);
   for (size_t i = 0; i < ppo->rollout.n.N; i++)
-    sparc_random_seek(&ppo->action_rng[i], (uint64_t)ppo->rollouts * ppo->rollout.n.T * words);
+    random_seek(&ppo->action_rng[i], (uint64_t)ppo->rollouts * ppo->rollout.n.T * words);
 }
 
 void collect_begin(sparc_ppo *ppo, collection_stats *stats) {

@@ -79,7 +79,7 @@ static void carve(arena *a, sparc_ppo *ppo) {
     ppo->replayed.traces = take(a, N * (ppo->rollout.n.T + 1) * ppo->rollout.n.trace);
     ppo->replayed_gradient = take(a, params);
   }
-  if (ppo->plan) ppo->plan_work = arena_take(a, sparc_network_plan_work_bytes(ppo->plan), 1);
+  if (ppo->plan) ppo->plan_work = arena_take(a, sparc_network_plan_work_bytes(ppo->plan, SPARC_FLOAT32), 1);
   rollout_carve(a, &ppo->rollout);
 }
 

@@ -79,7 +79,7 @@ static sparc_status list_labels(run_data *d) {
                 classes == 1 ? "" : "es");
   d->labels = sparc_alloc((size_t)classes * sizeof *d->labels);
   if (!d->labels) return fail(SPARC_NO_MEMORY, "no memory for %d labels", classes);
-  for (int i = 0; i < classes; i++) d->labels[i] = sparc_dataset_class_name(d->split.fit, i);
+  for (int i = 0; i < classes; i++) d->labels[i] = sparc_dataset_info_of(d->split.fit).class_names[i];
   d->outputs = d->preprocessing.classes = classes;
   d->preprocessing.labels = d->labels;
   return SPARC_OK;
@@ -151,7 +151,7 @@ static sparc_status load_set(const char *name, const sparc_data_options *options
                                            .mean = d->mean,
                                            .stddev = d->mean + d->channels,
                                            .data = d->split.name,
-                                           .columns = sparc_dataset_columns(d->split.fit)};
+                                           .columns = sparc_dataset_info_of(d->split.fit).columns};
   if (options->read.objective == SPARC_OBJECTIVE_CLASSIFY) status = list_labels(d);
   if (status == SPARC_OK) status = prepare(d, &options->read);
   if (status == SPARC_OK && options->read.objective != SPARC_OBJECTIVE_CLASSIFY)

@@ -119,9 +119,6 @@ void sparc_rl_run_free(sparc_rl_run *run) {
 sparc_rl_run_config sparc_rl_run_config_of(const sparc_rl_run *run) {
   return run ? run->config : (sparc_rl_run_config){.folder = NULL};
 }
-sparc_ppo_memory sparc_rl_run_memory_of(const sparc_rl_run *run) {
-  return run ? run->described->needs : (sparc_ppo_memory){0};
-}
 const sparc_ppo *rl_run_ppo(const sparc_rl_run *run) { return run->ppo; }
 const provenance *rl_run_provenance(const sparc_rl_run *run) { return &run->engine.made; }
 
@@ -135,7 +132,8 @@ sparc_rl_run_result sparc_rl_run_result_of(const sparc_rl_run *run) {
                                 .done = e->done,
                                 .saved = e->saved,
                                 .seconds = e->seconds,
-                                .scored = done < SCORE_WINDOW ? (int)done : SCORE_WINDOW};
+                                .scored = done < SCORE_WINDOW ? (int)done : SCORE_WINDOW,
+                                .memory = run->described->needs};
   if (score_of(done, run->returns, &result.score) != SPARC_OK) result.score = NAN;
   return result;
 }

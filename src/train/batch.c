@@ -114,7 +114,7 @@ static void carve(arena *a, batch *b) {
   b->doutput = arena_take(a, rows * b->K, sizeof *b->doutput);
   b->probability = arena_take(a, classes ? rows * b->K : 0, sizeof *b->probability);
   b->errors = arena_take(a, 3 * b->K, sizeof *b->errors);
-  b->work = arena_take(a, sparc_network_plan_work_bytes(b->plan), 1);
+  b->work = arena_take(a, sparc_network_plan_work_bytes(b->plan, SPARC_FLOAT32), 1);
 }
 
 static sparc_status allocate(batch *b) {

@@ -7,6 +7,7 @@
 #include "base/c_locale.h"
 #include "base/error.h"
 #include "io/dtype.h"
+#include "nn/layer.h"
 #include "train/train.h"
 #include "train/train_settings.h"
 
@@ -138,7 +139,7 @@ static sparc_status check_layers(const checkpoint *c, int layers) {
   for (int i = 0; i < layers; i++) {
     const char *kind = find_layer(c, i, "kind");
     if (!kind) return fail(SPARC_FORMAT, "'%.200s': metadata '" LAYER_PREFIX "%d.kind' is missing", c->path, i);
-    if (!has_kind(sparc_layer_kinds(), kind) && !has_kind(c->kinds, kind))
+    if (!has_kind(layer_kinds(), kind) && !has_kind(c->kinds, kind))
       return fail(SPARC_FORMAT,
                   "'%.200s': layer %d is of the kind '%s', which neither the library nor this program has", c->path, i,
                   quote(kind).text);

@@ -29,7 +29,7 @@ static void carve(arena *a, long_input *in) {
   in->x = arena_take(a, CHUNK * in->C, sizeof *in->x);
   in->output = arena_take(a, (in->steps ? CHUNK : 1) * in->K, sizeof *in->output);
   for (int i = 0; i < 2; i++) in->state[i] = arena_take(a, in->state_size, sizeof *in->state[i]);
-  in->work = arena_take(a, sparc_network_plan_work_bytes(in->plan), 1);
+  in->work = arena_take(a, sparc_network_plan_work_bytes(in->plan, SPARC_FLOAT32), 1);
 }
 
 static sparc_status allocate(long_input *in) {

@@ -88,15 +88,23 @@ void sparc_model_free(sparc_model *m) {
   sparc_free(m);
 }
 
-const sparc_network *sparc_model_network(const sparc_model *m) { return m ? m->file.network : NULL; }
 sparc_status sparc_model_params(const sparc_model *m, float *params) {
   if (!m || !params) return fail(SPARC_INVALID, "%s is NULL", m ? "params" : "model");
   return checkpoint_read(&m->file, params, NULL);
 }
-int sparc_model_inputs(const sparc_model *m) { return m ? sparc_network_config_of(m->file.network).inputs : 0; }
-int sparc_model_outputs(const sparc_model *m) { return m ? sparc_network_config_of(m->file.network).head->outputs : 0; }
-const sparc_preprocessing *sparc_model_preprocessing(const sparc_model *m) {
-  return m ? &m->file.preprocessing.view : NULL;
+sparc_model_info sparc_model_info_of(const sparc_model *m) {
+  if (!m) return (sparc_model_info){0};
+  const sparc_network_config config = sparc_network_config_of(m->file.network);
+  const sparc_network_sizes sizes = sparc_network_sizes_of(m->file.network);
+  const sparc_preprocessing *p = &m->file.preprocessing.view;
+  /* the network's state, a flag that the sequence has started and, for differences, the last input */
+  const size_t state_size = sizes.state + 1 + (p->change ? (size_t)config.inputs : 0);
+  return (sparc_model_info){.inputs = config.inputs,
+                            .outputs = config.head->outputs,
+                            .state_size = state_size,
+                            .parameters = sizes.params,
+                            .preprocessing = p,
+                            .network = m->file.network};
 }
 const char *sparc_model_metadata(const sparc_model *m, const char *key) {
   return m ? sparc_tensors_metadata_find(m->file.file, key) : NULL;
@@ -157,13 +165,6 @@ sparc_status sparc_model_evaluate(sparc_model *m, const sparc_samples *samples, 
 }
 
 /* ---- one input at a time ----------------------------------------------------------------------- */
-
-/* the network's state, a flag that the sequence has started and, for differences, the last input */
-size_t sparc_model_state_size(const sparc_model *m) {
-  if (!m) return 0;
-  const size_t last_input = m->file.preprocessing.view.change ? (size_t)sparc_model_inputs(m) : 0;
-  return sparc_network_sizes_of(m->file.network).state + 1 + last_input;
-}
 
 sparc_status sparc_model_step(sparc_model *m, float *state, const float *x, float *outputs) {
   if (!m || !state || !x || !outputs)

@@ -39,8 +39,8 @@ static void check_values(const sparc_dataset *d) {
 static void check_labels(const sparc_dataset *d) {
   const int classes = sparc_dataset_info_of(d).classes;
   for (int c = 0; c < classes; c++) {
-    require(*sparc_dataset_class_name(d, c) != '\0', "a label");
-    require(!c || strcmp(sparc_dataset_class_name(d, c), sparc_dataset_class_name(d, c - 1)) != 0,
+    require(*sparc_dataset_info_of(d).class_names[c] != '\0', "a label");
+    require(!c || strcmp(sparc_dataset_info_of(d).class_names[c], sparc_dataset_info_of(d).class_names[c - 1]) != 0,
             "labels that differ");
   }
   for (int i = 0, examples = sparc_dataset_info_of(d).count; i < examples; i++)

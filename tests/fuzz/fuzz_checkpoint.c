@@ -28,7 +28,7 @@ static sparc_sample zeros(const void *source, int index) {
 }
 
 static void use(sparc_model *model) {
-  const sparc_network_config config = sparc_network_config_of(sparc_model_network(model));
+  const sparc_network_config config = sparc_network_config_of(sparc_model_info_of(model).network);
   float *x = calloc((size_t)config.inputs, sizeof *x), *y = malloc((size_t)config.head->outputs * sizeof *y);
   require(x && y, "memory for an example");
   const sparc_samples samples = {.count = 1, .channels = config.inputs, .longest = 1, .source = x, .at = zeros};

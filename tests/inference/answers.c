@@ -39,9 +39,12 @@ static void print_row(const char *what, int index, const float *y, size_t count)
 static void predict(sparc_model *model, const float *x, int longest, int every_step) {
   inputs in = {x, {longest, 1, 2 * longest / 3, longest / 2, 17}};
   const int count = longest == LONG ? 1 : SEQUENCES;
-  const size_t row = (size_t)sparc_model_outputs(model) * (every_step ? (size_t)longest : 1);
-  const sparc_samples samples = {
-      .count = count, .channels = sparc_model_inputs(model), .longest = longest, .source = &in, .at = sample_at};
+  const size_t row = (size_t)sparc_model_info_of(model).outputs * (every_step ? (size_t)longest : 1);
+  const sparc_samples samples = {.count = count,
+                                 .channels = sparc_model_info_of(model).inputs,
+                                 .longest = longest,
+                                 .source = &in,
+                                 .at = sample_at};
   float *y = sparc_alloc((size_t)count * row * sizeof *y);
   DEMAND(y && sparc_model_predict(model, &samples, y) == SPARC_OK);
   for (int i = 0; i < count; i++) print_row("sequence", i, y + (size_t)i * row, row < 600 ? row : 600);
@@ -49,8 +52,9 @@ static void predict(sparc_model *model, const float *x, int longest, int every_s
 }
 
 static void follow(sparc_model *model, const float *x, int steps) {
-  const size_t C = (size_t)sparc_model_inputs(model), K = (size_t)sparc_model_outputs(model);
-  float *state = sparc_alloc(sparc_model_state_size(model) * sizeof *state), *y = sparc_alloc(K * sizeof *y);
+  const sparc_model_info info = sparc_model_info_of(model);
+  const size_t C = (size_t)info.inputs, K = (size_t)info.outputs;
+  float *state = sparc_alloc(info.state_size * sizeof *state), *y = sparc_alloc(K * sizeof *y);
   DEMAND(state && y);
   for (int t = 0; t < steps; t++) {
     DEMAND(sparc_model_step(model, state, x + (size_t)t * C, y) == SPARC_OK);
@@ -110,15 +114,15 @@ int main(int count, char **arguments) {
   DEMAND(sparc_model_load(arguments[1], 1, &model) == SPARC_OK);
   DEMAND(sparc_model_parse(data, size, arguments[1], 1, &again) == SPARC_OK);
   free(data); /* the model has its own copy */
-  const size_t C = (size_t)sparc_model_inputs(model), values = C * LONG;
+  const size_t C = (size_t)sparc_model_info_of(model).inputs, values = C * LONG;
   float *x = sparc_alloc(values * sizeof *x);
-  DEMAND(x && C > 0 && C <= 8 && sparc_model_inputs(again) == (int)C);
+  DEMAND(x && C > 0 && C <= 8 && sparc_model_info_of(again).inputs == (int)C);
   unsigned noise = 1;
   for (size_t i = 0; i < values; i++) {
     noise = noise * 1664525u + 1013904223u;
     x[i] = (float)(noise >> 8) / (float)(1 << 23) - 1;
   }
-  const sparc_preprocessing *known = sparc_model_preprocessing(model);
+  const sparc_preprocessing *known = sparc_model_info_of(model).preprocessing;
   for (int k = 0; k < known->classes; k++) printf("class %s\n", known->labels[k]);
   printf("cell %s\n", sparc_model_metadata(model, "network.cell"));
   predict(model, x, 97, every_step);

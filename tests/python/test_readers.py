@@ -30,7 +30,6 @@ library.sparc_dataset_parse.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes
 library.sparc_error.restype = ctypes.c_char_p
 library.sparc_dataset_info_of.restype = sparc_dataset_info
 library.sparc_dataset_example.restype = sparc_sample
-library.sparc_dataset_class_name.restype = ctypes.c_char_p
 
 
 class Refused(Exception):
@@ -48,7 +47,7 @@ def read(data, name, **options):
     for i in range(info.count):
         example = library.sparc_dataset_example(handle, i)
         series.append(np.ctypeslib.as_array(example.x, (example.length, info.channels)).copy())
-        labels.append(library.sparc_dataset_class_name(handle, example.label).decode() if example.label >= 0 else None)
+        labels.append(info.class_names[example.label].decode() if example.label >= 0 else None)
     library.sparc_dataset_free(handle)
     return series, labels
 

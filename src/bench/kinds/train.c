@@ -97,7 +97,7 @@ static void carve(training *t, arena *a) {
   t->x = arena_take(a, examples * (size_t)t->T, sizeof(float));
   t->outputs = arena_take(a, logits, sizeof(float));
   t->doutputs = arena_take(a, logits, sizeof(float));
-  t->work = arena_take(a, sparc_network_plan_work_bytes(t->plan), 1);
+  t->work = arena_take(a, sparc_network_plan_work_bytes(t->plan, SPARC_FLOAT32), 1);
 }
 
 static sparc_status make_room(bench_case *c, training *t) {
@@ -212,7 +212,7 @@ static void carve_reference(reference_run *d, arena *a, const training *t, const
   d->x = arena_take(a, (size_t)CHECK_B * CHECK_T, sizeof(double));
   d->outputs = arena_take(a, (size_t)CHECK_B * CLASSES, sizeof(double));
   d->doutputs = arena_take(a, (size_t)CHECK_B * CLASSES, sizeof(double));
-  d->work = arena_take(a, sparc_network_plan_work_bytes_f64(plan), 1);
+  d->work = arena_take(a, sparc_network_plan_work_bytes(plan, SPARC_FLOAT64), 1);
 }
 
 static void widen(size_t count, const float *from, double *to) {
@@ -242,7 +242,7 @@ static sparc_status compare_short(bench_case *c, training *t, const sparc_networ
   reference_run d;
   arena measure = arena_measure();
   carve_reference(&d, &measure, t, plan);
-  void *memory = sparc_alloc(measure.used), *work = sparc_alloc(sparc_network_plan_work_bytes(plan));
+  void *memory = sparc_alloc(measure.used), *work = sparc_alloc(sparc_network_plan_work_bytes(plan, SPARC_FLOAT32));
   sparc_status status = SPARC_OK;
   if (!memory || !work) status = fail(SPARC_NO_MEMORY, "%s: no memory to verify it", c->problem->text);
   if (status == SPARC_OK) {

@@ -101,7 +101,7 @@ static sparc_status run(const sparc_network *network, const float *params, const
   sparc_status status = sparc_network_plan_create(network, 1, from->T, 0, &plan);
   if (status != SPARC_OK) return status;
   float *prepared = sparc_alloc(n.prepared * sizeof *prepared);
-  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan));
+  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan, SPARC_FLOAT32));
   const sparc_network_sequence sequence = replay_sequence(from, outputs);
   if (!prepared || !work) status = fail(SPARC_NO_MEMORY, "no memory to run %d steps", from->T);
   if (status == SPARC_OK) status = sparc_network_prepare(network, params, prepared);

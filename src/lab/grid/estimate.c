@@ -149,7 +149,7 @@ double estimate_memory(const grid_job *job) {
   config.folder = job->folder;
   if (status == SPARC_OK) status = sparc_rl_run_create(&config, &run);
   if (status == SPARC_OK) {
-    const sparc_ppo_memory m = sparc_rl_run_memory_of(run);
+    const sparc_ppo_memory m = sparc_rl_run_result_of(run).memory;
     const size_t past[] = {
         [SPARC_TRACES_AUTO] = 0, [SPARC_TRACES_STORED] = m.stored_bytes, [SPARC_TRACES_FREE] = m.free_bytes};
     bytes = (double)past[m.traces] + (double)m.other_bytes;

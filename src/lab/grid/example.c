@@ -52,10 +52,11 @@ static sparc_sample beginning(const void *source, int index) {
 
 static sparc_status run_model(sparc_model *model, const sparc_task *task, const char *path, float *outputs) {
   const bool classes = task->target_kind == SPARC_TARGET_CLASS;
-  const sparc_head_config head = *sparc_network_config_of(sparc_model_network(model)).head;
-  if (sparc_model_inputs(model) != task->D || head.outputs != task->O || (head.input == SPARC_HEAD_STEPS) == classes)
+  const sparc_head_config head = *sparc_network_config_of(sparc_model_info_of(model).network).head;
+  if (sparc_model_info_of(model).inputs != task->D || head.outputs != task->O ||
+      (head.input == SPARC_HEAD_STEPS) == classes)
     return fail(SPARC_FORMAT, "'%.300s' is not a model of the task '%s': it has %d inputs and %d outputs%s", path,
-                task->name, sparc_model_inputs(model), head.outputs,
+                task->name, sparc_model_info_of(model).inputs, head.outputs,
                 head.input == SPARC_HEAD_STEPS ? " at every step" : "");
   return sparc_model_predict(model,
                              &(sparc_samples){.count = classes ? task->T : 1,
