@@ -41,9 +41,9 @@ static void print_row(const cell_row *row, const cells_settings *settings, int s
     return;
   }
   cli_json_line("sparc info", json_pack("{s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:f, s:s}", "cell", row->label, "D",
-                                        settings->D, "budget", state_size, "H", (json_int_t)H, "params", (json_int_t)params,
-                                        "state", (json_int_t)n.state, "trace", (json_int_t)n.trace, "rollout_mb",
-                                        megabytes, "options", sparc_cell_config_of(cell).options));
+                                        settings->D, "budget", state_size, "H", (json_int_t)H, "params",
+                                        (json_int_t)params, "state", (json_int_t)n.state, "trace", (json_int_t)n.trace,
+                                        "rollout_mb", megabytes, "options", sparc_cell_config_of(cell).options));
 }
 
 static sparc_status describe_row(const cell_row *row, const cells_settings *settings, int state_size) {

@@ -6,9 +6,9 @@
 #include "cli/cli.h"
 
 typedef struct cells_settings {
-  int D;      /* input width */
+  int D;          /* input width */
   int state_size; /* real state coordinates; 0: those of the paper's continuous control and POPGym */
-  int H;      /* modes instead of a state size; 0: none given */
+  int H;          /* modes instead of a state size; 0: none given */
   bool json;
 } cells_settings;
 

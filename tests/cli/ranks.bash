@@ -46,8 +46,13 @@ long_run() {
   done
 }
 
-# ranks_of OUT: the processes whose run has this folder, whoever started them
-ranks_of() { pgrep -f -- "^$SPARC (train|rl) .*--out $1 --resume-or-create" || true; }
+# ranks_of OUT: the processes whose run has this folder; those of a test beside this one work in another directory
+ranks_of() {
+  local pid
+  for pid in $(pgrep -f -- "^$SPARC (train|rl) .*--out $1 --resume-or-create"); do
+    if [ "$(readlink "/proc/$pid/cwd")" = "$(pwd -P)" ]; then echo "$pid"; fi
+  done
+}
 
 # start N OUT COMMAND...: a run on N ranks in the background, which continues the one that is there; returns when there is a
 # checkpoint or the run is over. Leaves launcher.
