@@ -16,7 +16,7 @@ compare() {
   if ! difference=$(diff --unified=0 --label "tests/exported-symbols.txt" --label "$1" "$list" -); then
     printf '%s\n' "$difference"
     printf '\nThe symbols of %s differ from the committed list (+ exported but not listed, - listed but gone).\n' "$1"
-    printf 'If the change is meant, run "make symbols", and say so in CHANGELOG.md.\n'
+    printf 'If the change is intended, run "make symbols" and add it to CHANGELOG.md.\n'
     return 1
   fi
 }

@@ -4,7 +4,7 @@
 # headers only, and no folder is crowded. Prints each offending include; shows first that it would notice one.
 set -euo pipefail
 
-# From the floor up. Folders of one line do not know each other.
+# From the lowest layer up. Folders of one line do not include each other.
 layers=(
   "base"
   "kernels io mpi"
@@ -72,7 +72,7 @@ check_all() {
   check_sizes "$1"
 }
 
-# a small tree with one offence of each kind, which must all be told
+# a small tree with one violation of each kind, which must all be reported
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$scratch"/src/{base,cells/inner,nn,io,bench,unheard} "$scratch/include/sparc"

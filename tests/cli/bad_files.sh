@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # bad_files.sh: every kind of broken file in every format, through every command that reads data. Each gives exit code 3
-# and a sentence that opens with the file and, in text, the line; nothing is printed and no run begins.
+# and a message that starts with the file and, in text, the line; nothing is printed and no run begins.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 unset SPARC_DATA
@@ -21,7 +21,7 @@ sed 's/^down/0/; s/^up/1/' good.tsv >digits.tsv
 expect 0 train digits.tsv "${small[@]}" --out digits
 model=words/best.safetensors
 
-# refused FILE PLACE WHAT [OPTION...]: PLACE is what follows the name of the file in the sentence. Options are for `data`
+# refused FILE PLACE WHAT [OPTION...]: PLACE is what follows the name of the file in the message. Options are for `data`
 # alone, which is then the only command that can read such a file.
 refused() {
   local file=$1 place=$2 what=$3 command
@@ -32,7 +32,7 @@ refused() {
     train) expect 3 train "$file" --out bad-run ;;
     *) expect 3 $command $model "$file" ;;
     esac
-    [ "$(wc -l <err)" = 1 ] || fail "$command $file: not one sentence"
+    [ "$(wc -l <err)" = 1 ] || fail "$command $file: not one message"
     complains "sparc $command: $file$place"
     complains "$what"
     no_output
@@ -114,7 +114,7 @@ refused bad.ts ":2: " "no series after @data"
 printf '1,2,up\n"3,4,up\n' >bad.csv
 refused bad.csv ":2: " "the quote that opens here is never closed"
 
-# ---- labels that the model does not know
+# ---- labels unknown to the model
 printf 'up\t1\t2\ndown\t1\t2\nleft\t1\t2\n' >unknown.tsv
 printf '1,2,up\n1,2,down\n1,2,left\n' >unknown.csv
 printf '@classLabel true left up\n@data\n1,2:up\n1,2:left\n' >unknown.ts
@@ -198,7 +198,7 @@ printf '\0\0\x0d\x01\0\0\0\x02\0\0\0\0\0\0\0\0' >$labels
 wrong_labels ": " "the labels are real numbers, expected whole ones"
 garbage >$labels
 wrong_labels ": " "the first bytes are 7f 45"
-# two classes, of which the model knows one
+# two classes, one of them unknown to the model
 printf '\0\0\x08\x01\0\0\0\x02\x01\x07' >$labels
 for command in eval predict; do
   expect 3 $command $model $images

@@ -5,16 +5,16 @@
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 
-# refuse SENTENCE ARGUMENT...: a usage error before anything is measured
+# refuse MESSAGE ARGUMENT...: a usage error before anything is measured
 refuse() {
-  local sentence=$1
+  local message=$1
   shift
   expect 2 bench "$@"
-  complains "$sentence"
+  complains "$message"
   no_output
 }
 
-# no_trouble: nothing on standard error but the remark on builds that are not for measuring
+# no_trouble: nothing on standard error but the warning about builds that are not for measuring
 no_trouble() {
   if grep -qv 'its times mean little$' "$scratch/err"; then fail "standard error is not empty"; fi
 }
@@ -78,7 +78,7 @@ done
 if command -v xmllint >/dev/null; then xmllint --noout "$scratch/page.html" || fail "the page is not well-formed"; fi
 expect 3 bench --html "$scratch/none/page.html" --seconds 0.01 peak
 
-# what cannot be done is said, and is not a usage error
+# unsupported measurements are reported, and are not usage errors
 expect 1 bench fused:B1:T4:H4:cell=gru
 complains "the cell gru has no fused kernels"
 expect 1 bench --kernel plain fused:B1:T4:H4
@@ -172,7 +172,7 @@ if "$SPARC" info | grep -q '^build .*, release$'; then
     fail "a goal is not as promised"
   fi
   prints '"goal":"fused backward / fused forward, in cache, 1 thread"'
-  # the traces of RTRL are judged by one of two bounds, and the row says which
+  # the traces of RTRL have one of two bounds, which the row names
   [ "$(grep -Ec '"goal":"RTRL .*"bound":"(sweep|multiply-adds)"' "$scratch/out")" = 6 ] || fail "a bound is not named"
 
   # reinforcement learning: every task, cell and way, on one thread here; verdicts do not bind

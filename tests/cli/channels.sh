@@ -261,7 +261,7 @@ columns "4 1 5 3 2" pairs.csv >moved.csv
 expect 0 predict pairs moved.csv
 cmp out whole || fail "values of two channels in another order give other predictions"
 
-# names that only say which step a value is go by position: series may have another length, or other days
+# names that only number the steps are matched by position: series may have another length, or other days
 awk 'BEGIN { srand(9); print "0,1,2,3,label"; for (i = 0; i < 40; i++) printf "%.3f,%.3f,%.3f,%.3f,%d\n", rand() + i % 2, rand(), rand(), rand(), i % 2 }' >counted.csv
 expect 0 train counted.csv "${small[@]}" --out counted
 columns "1 2 3 5" counted.csv >shorter.csv

@@ -7,7 +7,7 @@
 full=$vectors/sparc-full.safetensors
 copy=$scratch/copy.safetensors
 
-# every single tensor matters: its first number replaced, the check fails
+# with the first number of any tensor replaced, the check fails
 mapfile -t tensors < <("$SPARC" info --json "$full" | grep -o '"name":"[^"]*"' | cut -d'"' -f4)
 [ "${#tensors[@]}" = 34 ] || fail "${#tensors[@]} tensors in $full"
 for tensor in "${tensors[@]}"; do
@@ -33,7 +33,7 @@ overwrite "$copy" mask "$half"
 expect 3 check --quiet "$copy"
 complains "$copy: tensor 'mask' holds 0.5 at element 0, expected 0 or 1"
 
-# numbers that are not finite, given or wanted, and numbers beyond float
+# numbers that are not finite, inputs or expected, and numbers beyond float
 for tensor in x state0 cot param.log_decay out grad.x trace.log_gain; do
   for value in "$nan" "$infinity"; do
     cp "$full" "$copy"

@@ -94,7 +94,7 @@ complains "has no test partition"
 expect 2 data --labels x "$csv"
 complains "labels are given"
 
-# what is wrong with a file: a sentence with the line, and exit code 3
+# invalid files: a message with the line, and exit code 3
 broken() {
   expect 3 data "$1"
   complains "sparc data: $1$2"

@@ -65,7 +65,7 @@ prints "difference to SPARC"
 expect 0 eval "$out/figure1/tracking/rtu/s1" tracking
 prints "NMSE"
 
-# in the charts of scores our numbers stand in a column of their own, not beside the paper's marks
+# in the charts of scores our numbers have a column of their own, not next to the paper's marks
 if command -v node >/dev/null; then
   node - "$SPARC_SOURCE_DIR/src/lab/html/page.js" <<'NODE' || fail "a chart prints our number beside the paper's mark"
 const chart = {title: "t", x: "", y: "score", bars: [{name: "a", colour: "#111111", value: 0.25, deviation: null, paper: 0.75}]};
@@ -147,7 +147,7 @@ same_as_train sparc --cells sparc --variant full --
 same_as_train rglru-block_16-ring_transition --cells rglru --options ring=transition,block=16 -- \
   --cell rglru --cell-options block=16,ring=transition
 same_as_train gru --cells gru -- --cell gru
-if grep -q embedding "$out/figure1/tracking/gru/s7/job.json"; then fail "an embedding that nobody needs"; fi
+if grep -q embedding "$out/figure1/tracking/gru/s7/job.json"; then fail "an embedding that is not needed"; fi
 same_as_train gateloop --cells gateloop -- --cell gateloop --embedding linear --width 64
 grep -q '"embedding": "linear"' "$out/figure1/tracking/gateloop/s7/job.json" || fail "GateLoop has no embedding"
 expect 0 demo --tasks tracking --cells sparc,mamba3 --updates 1 --quiet --out "$scratch/embedded"
@@ -163,14 +163,14 @@ expect 0 demo --tasks tracking,event-order-anywhere --variant phase-only --seed 
 expect 0 lab table "$scratch/varied/figure1" --json
 grep '"method":"phase-only"' "$scratch/out" | grep -q '"paper":[0-9]' && fail "a variant has a score of the paper"
 
-# ---- without gnuplot there is still a report, which says so ----
+# ---- without gnuplot there is still a report, which mentions it ----
 mkdir "$scratch/empty"
 code=0
 PATH=$scratch/empty "$SPARC" demo --updates 1 --cells rtu --tasks event-order --out "$scratch/plain" \
   >"$scratch/out" 2>"$scratch/err" || code=$?
 [ "$code" = 0 ] || fail "without gnuplot: exit code $code"
 complains "gnuplot is not installed"
-grep -q "gnuplot is not installed" "$scratch/plain/index.html" || fail "the page does not say why it has no figures"
+grep -q "gnuplot is not installed" "$scratch/plain/index.html" || fail "the page does not explain why it has no figures"
 [ -s "$scratch/plain/figure1/figures/example-event-order.gp" ] || fail "without gnuplot there is no script"
 
 # ---- an interrupt leaves what is finished: it comes when the first of two runs has ended ----
@@ -184,7 +184,7 @@ code=0
 wait "$pid" || code=$?
 [ "$code" = 130 ] || fail "interrupted: exit code $code, expected 130"
 complains "interrupted with 1 of 2 runs finished; \`sparc lab run $scratch/stopped/figure1\` continues"
-grep -q "Unfinished: 1 of 2 runs" "$scratch/stopped/index.html" || fail "the page does not say that it is not whole"
+grep -q "Unfinished: 1 of 2 runs" "$scratch/stopped/index.html" || fail "the page does not say that it is incomplete"
 expect 0 lab run "$scratch/stopped/figure1" --quiet
 expect 0 lab status "$scratch/stopped/figure1" --json
 [ "$(grep -c '"state":"done"' "$scratch/out")" = 2 ] || fail "an interrupted demo cannot be continued"

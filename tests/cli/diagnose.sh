@@ -18,7 +18,7 @@ for column in 'Gate SD' 'Saturation (%)' 'Gate ratio' 'Content (%)' 'Decay scale
   prints "$column"
 done
 prints 'no-phase-clock'
-# what the paper prints of SPARC on the task stands beside what is measured
+# the paper's numbers of SPARC on the task are shown next to the measured ones
 grep -q '^repeat-previous (sparc)  *0.[0-9]*  0.0081 ± 0.0013  *[0-9.]*  31.52 ± 4.34 ' out || fail "the paper's numbers are missing"
 prints 'repeat-previous (sparc): saturation (%)'
 cp out first
@@ -58,7 +58,7 @@ sed 's/,0\./,0.1/' waves.csv >others.csv
 expect 0 train waves.csv --label 1 --layers 2 --width 8 --state-size 8 --batch 8 --updates 10 --out waves --quiet
 expect 0 diagnose waves
 prints 'waves (sparc), layer 2'
-# recordings and variants are looked at in parallel, and the last digits do not tell
+# recordings and variants are processed in parallel, with bit-identical results
 for threads in 1 2 5; do
   expect 0 diagnose waves --threads $threads --format json
   [ ! -e threads.json ] || cmp out threads.json || fail "$threads threads give other numbers"

@@ -45,7 +45,7 @@ expect 0 envs cartpole --play random --seed 4
 expect 0 envs concentration --play oracle
 prints "... (156)"
 
-# many episodes; threads do not matter
+# many episodes; the number of threads has no effect
 expect 0 envs cartpole --play random --episodes 300 --json --threads 1
 cp "$scratch/out" "$scratch/first"
 [ "$(wc -l <"$scratch/out")" = 1 ] || fail "--json prints several lines"
@@ -89,10 +89,10 @@ refuse "$SPARC_SOURCE_DIR/README.md" "does not load"
 
 # what is wrong with the command line
 wrong() {
-  local says=$1
+  local message=$1
   shift
   expect 2 envs "$@"
-  complains "$says"
+  complains "$message"
   no_output
 }
 wrong "unknown environment 'cartpol'; did you mean 'cartpole'?" cartpol

@@ -33,7 +33,7 @@ npy() {
 expect 0 data x.npy --labels y.npy
 prints 'down'
 expect 0 train x.npy --labels y.npy --out run "${small[@]}"
-grep -q '"labels": "y.npy"' run/config.json || fail "config.json does not know the labels"
+grep -q '"labels": "y.npy"' run/config.json || fail "config.json does not have the labels"
 expect 0 eval run x.npy --labels y.npy
 prints '40 examples'
 expect 0 predict run x.npy --labels y.npy
@@ -42,15 +42,15 @@ expect 0 predict run x.npy
 cmp out with || fail "labels change predictions"
 [ "$(wc -l <out)" = 41 ] || fail "not 40 rows"
 
-# standard input with the model's channels: the values of a step stand together
+# standard input with the model's channels: the values of a step are adjacent
 printf '1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8\n' | "$SPARC" predict run - >streamed
-[ "$(tail -1 streamed)" = "$(sed -n 2p with)" ] || fail "rows of two channels on standard input give other answers"
+[ "$(tail -1 streamed)" = "$(sed -n 2p with)" ] || fail "rows of two channels on standard input give other predictions"
 code=0
 printf '1,2,3\n' | "$SPARC" predict run - >out 2>err || code=$?
 [ $code = 3 ] || fail "half a step is no error"
 complains 'standard input, line 1: 3 values in a row are not a multiple of 2 channels'
 
-# ---- as many decimal commas as semicolons: the commas are taken for separators, and the sentence says what may be wrong
+# ---- as many decimal commas as semicolons: the commas count as separators, and the message gives the possible cause
 printf '1,5;2,5;a\n3,5;4,5;b\n' >commas.csv
 expect 3 data commas.csv
 complains "column 2 ('5;2') is '5;4', expected a number, NaN or ?; for a decimal comma set --decimal ,"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # faults.sh: lets single allocations and single calls on files of the tool's commands fail, one after the other, and looks
-# at the files afterwards. A command that succeeds has left everything; one that fails says why, and what was there is
+# at the files afterwards. A command that succeeds has left everything; one that fails names the cause, and what was there is
 # still there: the same command, undisturbed, then ends with the bytes of a run that was left alone.
 # SPARC_FAULTS is how many calls of each kind and command fail, 4 by default; all: every one (make test-faults).
 # FAULTS is the shared object that makes them fail (tests/faults.c).
@@ -58,7 +58,7 @@ with_fault() {
     SPARC_FAULT_COUNT=${counts:-} LD_PRELOAD=$FAULTS timeout 60 "$SPARC" "$@" >out 2>err || got=$?
 }
 
-# a run of reinforcement learning that a full disk has stopped behind its first checkpoint
+# a run of reinforcement learning that a full disk has stopped after its first checkpoint
 make_before rl
 for at in $(seq 60 4 400); do
   rm -rf work
@@ -70,7 +70,7 @@ done
 rm -rf before-rl
 mv work before-rl
 
-# same LEFT RIGHT: equal but for what tells of times and processes
+# same LEFT RIGHT: equal but for times and process ids
 same() { diff -r -x result.json -x log.txt -x provenance.json "$1" "$2" >/dev/null; }
 
 # ---- one command

@@ -14,13 +14,13 @@ expect 0 rl "${rl[@]}" --out good-rl
 echo precious >victim
 mkdir elsewhere
 
-# refused SENTENCE ARGUMENT...: exit code 3 within a few seconds, and nothing is followed
+# refused MESSAGE ARGUMENT...: exit code 3 within a few seconds, and nothing is followed
 refused() {
-  local sentence=$1 got=0
+  local message=$1 got=0
   shift
   timeout 20 "$SPARC" "$@" >"$scratch/out" 2>"$scratch/err" || got=$?
   [ $got = 3 ] || fail "sparc $*: exit code $got, expected 3"
-  complains "$sentence"
+  complains "$message"
   [ "$(cat victim)" = precious ] || fail "sparc $*: the target of a link was written"
   [ -z "$(ls -A elsewhere)" ] || fail "sparc $*: a linked folder was written to"
 }

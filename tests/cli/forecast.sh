@@ -38,10 +38,10 @@ horizon=3
 expect 0 train one.csv --objective forecast --horizon $horizon "${small[@]}" --out state --json
 grep -o '"test":{[^}]*' out | grep -o '"mse":[0-9.e+-]*' | cut -d: -f2 >measured
 expect 0 predict state one.csv
-# the last tenth, steps 136 to 150: predictions that are made there and have their truth there
+# the last tenth, steps 136 to 150: predictions made there whose targets are there
 paste -d, <(tail -n +2 out) <(tail -n +2 one.csv) | awk -F, -v h=$horizon '
-  {said[NR] = $3; level[NR] = $4}
-  END {for (t = 136; t + h <= NR; t++) {e = said[t] - level[t + h]; sum += e * e; n++} printf "%.9g\n", sum / n}' >computed
+  {predicted[NR] = $3; level[NR] = $4}
+  END {for (t = 136; t + h <= NR; t++) {e = predicted[t] - level[t + h]; sum += e * e; n++} printf "%.9g\n", sum / n}' >computed
 paste measured computed | awk '{d = $1 / $2 - 1; exit !(d < 1e-4 && d > -1e-4)}' ||
   fail "the test part has MSE $(cat measured), predictions over the whole series $(cat computed)"
 expect 0 eval state one.csv --part test --json
@@ -62,7 +62,7 @@ expect 0 data few.csv --split paper
 prints "fit and validation are 49 and 1 of 50 training examples"
 expect 0 train few.csv "${small[@]}" --out few --json
 prints '"validation":10'
-grep -q '"division": *"sound"' few/config.json || fail "config.json does not say how the data were divided"
+grep -q '"division": *"sound"' few/config.json || fail "config.json does not have the division of the data"
 expect 0 eval few few.csv --part validation
 prints "10 examples"
 expect 0 train few.csv "${small[@]}" --recipe paper --out few_paper --json

@@ -6,7 +6,7 @@
 
 man=$SPARC_SOURCE_DIR/docs/man/sparc.1
 
-# the tool: both forms say the same and list every command
+# the tool: both forms print the same and list every command
 expect 0 --help
 no_complaint
 cp "$scratch/out" "$scratch/tool-help"
@@ -26,7 +26,7 @@ for arguments in version --version -V "check --version" "info -V"; do
   [ "$(cat "$scratch/out")" = "$version" ] || fail "'sparc $arguments' does not print '$version'"
 done
 
-# every command: both forms say the same, and the options that it must have are there
+# every command: both forms print the same, and the options that it must have are there
 declare -A must=([check]="double tolerance json quiet threads" [info]="json")
 for command in "${commands[@]}"; do
   expect 0 "$command" --help

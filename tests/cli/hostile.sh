@@ -75,7 +75,7 @@ expect 0 lab diagnose grid.json --out r --quiet
 expect 0 lab report grid.json --out r
 nothing_ran
 
-# what a result says of the machine and the build that made it
+# machine and build of a result
 result=r/inj/order/sparc/s0/result.json
 sed -i 's/"machine": "[^"]*"/"machine": "\\u001b[2J`touch PWNED` <b>"/; s/"commit": "[^"]*"/"commit": "\\\\input{x} \\u009b31m"/' $result
 for format in text markdown latex csv json; do
@@ -123,7 +123,7 @@ expect 0 predict model "$name.csv" --label 1 --format jsonl
 plain out
 nothing_ran
 
-# ---- a command that is suggested is one command, of the words meant
+# ---- a command that is suggested is one command with the intended arguments
 odd="it's; touch PWNED13 \`touch PWNED14\` \$(touch PWNED15)"$'\n\033[31m'
 expect 0 rl repeat-previous --options lag=1 --steps 64 --rollout-steps 64 --modes 4 --width 4 --out "$odd"
 plain out err

@@ -10,11 +10,11 @@ one=$vectors/sparc-one.safetensors
 expect 0 info
 no_complaint
 for fact in version build cpu features caches kernels blas jansson zlib openmp mujoco threads devices cells; do
-  grep -Eq "^$fact +[^ ]" "$scratch/out" || fail "sparc info says nothing of $fact"
+  grep -Eq "^$fact +[^ ]" "$scratch/out" || fail "sparc info does not have $fact"
 done
 grep -Eq '^cells .*\bsparc\b' "$scratch/out" || fail "there is no sparc cell"
 OMP_NUM_THREADS=1 expect 0 info
-grep -Eq '^openmp +no$|^threads +1 ' "$scratch/out" || fail "OMP_NUM_THREADS is not heard"
+grep -Eq '^openmp +no$|^threads +1 ' "$scratch/out" || fail "OMP_NUM_THREADS has no effect"
 
 expect 0 info --json
 [ "$(wc -l <"$scratch/out")" = 1 ] || fail "--json prints several lines"

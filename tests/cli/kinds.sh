@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # kinds.sh: whatever cells the tool was built with, each can be compared, trained, evaluated and made an agent. The tool
-# with an eighth cell goes through it, too: no command knows the cells by heart.
+# with an eighth cell goes through it, too: no command has a fixed list of cells.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 cd "$scratch"

@@ -30,12 +30,12 @@ END
 
 # change SED: the tiny grid with a line changed, as bad.json
 change() { sed "$1" tiny.json >bad.json; }
-# refuse CODE SENTENCE ARGUMENT...
+# refuse CODE MESSAGE ARGUMENT...
 refuse() {
-  local code=$1 sentence=$2
+  local code=$1 message=$2
   shift 2
   expect "$code" "$@"
-  complains "$sentence"
+  complains "$message"
   no_output
 }
 
@@ -102,7 +102,7 @@ prints "tracking/sparc/s0"
 prints "8 runs, 7 waiting, 1 done"
 expect 0 lab run tiny.json --jobs 2 --quiet --out reference
 [ "$(find reference -name result.json | wc -l)" = 8 ] || fail "not all runs are done"
-[ -z "$(find reference -name 'claim*')" ] || fail "claims are left behind"
+[ -z "$(find reference -name 'claim*')" ] || fail "claims are left"
 score() { "$SPARC" lab status tiny.json/tracking/sparc/s0 --out "$1" --json | sed 's/.*"score":\([^,]*\),.*/\1/'; }
 [ "$(score results)" = "$(score reference)" ] || fail "the same run has two scores"
 expect 0 train --resume --out reference/tiny/tracking/sparc/s0 --quiet --json
@@ -315,7 +315,7 @@ expect 0 lab diagnose reference/tiny
 prints "0 runs diagnosed, 4 already done"
 expect 0 lab diagnose tiny.json/order/rtu/s0 --out reference --json
 prints '"job":"order/rtu/s0"'
-[ -s reference/tiny/diagnostics/order/rtu/s0.json ] || fail "a method that was asked for is not diagnosed"
+[ -s reference/tiny/diagnostics/order/rtu/s0.json ] || fail "a requested method is not diagnosed"
 rm reference/tiny/diagnostics/order/rtu/s0.json
 expect 0 lab report reference/tiny
 if grep -q "are not diagnosed" reference/report.html; then fail "diagnostics that are there are missed"; fi
@@ -371,7 +371,7 @@ done
 grep -q '^| SPARC |' kept/tiny/table.md || fail "the table is no Markdown"
 
 expect 0 lab report tiny.json --tasks tracking --seeds 3 --out reference
-grep -q "Unfinished: " reference/report.html || fail "the report does not say what is missing"
+grep -q "Unfinished: " reference/report.html || fail "the report does not list what is missing"
 expect 0 lab report --out reference
 
 # ---- a report opens with diagnostic tasks; experiments with a reduced budget come last and are annotated

@@ -68,7 +68,7 @@ for key in seconds memory_mb; do
   grep -Eq "\"$key\":[0-9]" "$scratch/out" || fail "there is no estimate of $key"
 done
 
-# ---- words that a shell or make would take apart: the lists do what they say, and nothing else
+# ---- words that a shell or make would split: the lists execute exactly their entries
 hostile='it'\''s $(touch PWNED) `touch PWNED` ; # % \ "$HOME"'
 mkdir -p "$hostile"
 write_grid "$hostile/tiny.json"
@@ -88,7 +88,7 @@ for format in parallel slurm make; do
   esac
   for run in a/sparc/s0 a/rtu/s0; do
     [ -s "$newline$format/tiny/$run/result.json" ] || fail "$run was not run by $format"
-    [ "$(grep -c "\"job\":\"$run\"" lines)" = 1 ] || fail "$run was not told once by $format"
+    [ "$(grep -c "\"job\":\"$run\"" lines)" = 1 ] || fail "$format does not list $run once"
   done
   if find . -name '*PWNED' -not -path "./$hostile*" | grep -q .; then fail "the list for $format ran something else"; fi
 done
@@ -98,7 +98,7 @@ write_grid ./--version.json
 expect 0 lab jobs --seeds 1 --tasks a -- --version.json
 bash "$scratch/out" >lines 2>&1 || fail "a name with dashes cannot be run: $(cat lines)"
 
-# ---- an entry that Slurm tells about its limit of time saves, and is queued again; a killed one, too, three times
+# ---- an entry that Slurm signals before its time limit saves, and is queued again; a killed one, too, three times
 mkdir bin
 printf '#!/bin/bash\necho "$@" >>requeued\n' >bin/scontrol
 chmod +x bin/scontrol

@@ -144,11 +144,11 @@ for kind in numbers classes; do
   expect 0 learn wave.csv --model again.safetensors --resume --quiet --format none
   cmp again.safetensors identical.safetensors || fail "$kind: the same options make another learner"
 done
-differ() { # SENTENCE OPTION...
-  local sentence=$1
+differ() { # MESSAGE OPTION...
+  local message=$1
   shift
   expect 2 learn wave.csv --model again.safetensors --resume "$@"
-  complains "$sentence in 'again.safetensors'; a learner that is resumed keeps its settings"
+  complains "$message in 'again.safetensors'; a learner that is resumed keeps its settings"
 }
 differ "label is 'run', but 'sign'" --label run --classes above,below
 differ "classes is 'below,above', but 'above,below'" --classes below,above

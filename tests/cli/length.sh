@@ -31,7 +31,7 @@ rows 3000 >more.csv
 expect 0 train more.csv "${tiny[@]}" --out more --quiet
 [ "$(setting more recipe) $(setting more updates)" = "sized 3375" ] || fail "another length: $(cat more/config.json)"
 
-# what is given wins, and ends where it says
+# given values take precedence, and the run ends there
 expect 0 train few.csv "${tiny[@]}" --updates 20 --out given --quiet
 [ "$(setting given updates) $(setting given patience)" = "20 " ] || [ "$(setting given updates) $(setting given patience)" = "20 0" ] ||
   fail "updates that are given come with patience: $(cat given/config.json)"
@@ -65,7 +65,7 @@ complains "time-budget"
 expect 0 train few.csv "${tiny[@]}" --updates 20 --folds 4 --out cross
 [ "$(grep -c '^fold ' out)" = 4 ] || fail "not four folds"
 prints "4 folds: mean validation accuracy"
-[ "$(setting cross/f3 fold) $(setting cross/f3 folds)" = "3 4" ] || fail "a run does not know its fold"
+[ "$(setting cross/f3 fold) $(setting cross/f3 folds)" = "3 4" ] || fail "config.json does not have the fold"
 # folds are disjoint, cover everything, and have all classes
 for fold in 1 2 3 4; do
   expect 0 data few.csv --folds 4 --fold $fold --json

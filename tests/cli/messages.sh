@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# messages.sh: sentences name the option, column or file that is meant; options that would have no effect are refused;
+# messages.sh: messages name the option, column or file concerned; options that would have no effect are refused;
 # whole numbers may have an exponent; --quiet prints no hints; a run folder can be given instead of its checkpoint.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 unset SPARC_DATA
 cd "$scratch"
 
-# refuse SENTENCE ARGUMENT...: usage
+# refuse MESSAGE ARGUMENT...: usage
 refuse() {
-  local sentence=$1
+  local message=$1
   shift
   expect 2 "$@" --out refused
-  complains "$sentence"
+  complains "$message"
   no_output
   [ ! -e refused ] || fail "a refused command leaves a folder"
 }
@@ -72,7 +72,7 @@ expect 0 data column.csv -u
 sed '2s/up/sideways/' labelled.csv >typo.csv # a wrong label does not make it a file without labels
 expect 3 predict model typo.csv
 complains "typo.csv:2: the label is 'sideways', expected one of down, up"
-if grep -q unlabelled err; then fail "a file with labels is said to have none"; fi
+if grep -q unlabelled err; then fail "a file with labels is reported as unlabelled"; fi
 expect 3 predict model <(cat values.csv) # a pipe cannot be read twice
 complains "expected one of down, up"
 { echo 'speed,place,"the ""day""",class' && sed '3s/[^,]*,/Monday,/; 3s/Monday,\([^,]*\),[^,]*/1,\1,Monday/' labelled.csv; } >text.csv

@@ -26,7 +26,7 @@ fake() {
 }
 refused() {
   LD_LIBRARY_PATH=$scratch/fake expect 0 info
-  grep -Eq "^mujoco +robots need MuJoCo: .*$1" "$scratch/out" || fail "sparc info does not say: $1"
+  grep -Eq "^mujoco +robots need MuJoCo: .*$1" "$scratch/out" || fail "sparc info does not print: $1"
   LD_LIBRARY_PATH=$scratch/fake expect 0 info --json
   prints '"mujoco":false'
   LD_LIBRARY_PATH=$scratch/fake expect 1 envs ant-p --play random

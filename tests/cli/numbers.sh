@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# numbers.sh: targets that are numbers: regression of series and of steps, forecasts, each beside its naive baseline.
+# numbers.sh: targets that are numbers: regression of series and of steps, forecasts, each next to its baseline.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 unset SPARC_DATA
@@ -26,8 +26,8 @@ awk 'BEGIN {
 expect 0 data Waves --objective regress
 prints 'greatest'
 expect 0 train Waves --objective regress --updates 400 --out run "${small[@]}" --json
-less "$(number mse)" "$(awk -v n="$(number naive_mse)" 'BEGIN {print n / 4}')" "the test MSE beside a quarter of the naive one"
-grep -q '"task": "regress"' run/config.json || fail "config.json does not know the task"
+less "$(number mse)" "$(awk -v n="$(number naive_mse)" 'BEGIN {print n / 4}')" "the test MSE and a quarter of the baseline's"
+grep -q '"task": "regress"' run/config.json || fail "config.json does not have the task"
 grep -q '"validation_r2"' run/metrics.jsonl || fail "the metrics have no R2"
 expect 0 eval run Waves --json
 less 0.75 "$(number r2)" "R2 on the test part"
@@ -88,7 +88,7 @@ prints 'baseline  MSE'
 prints 'of persistence'
 expect 0 predict sine sine.csv
 [ "$(wc -l <out)" = 601 ] || fail "not a forecast for every step"
-cut -d, -f4 out | sed 1d >whole # behind row, step and time
+cut -d, -f4 out | sed 1d >whole # after row, step and time
 sed 1d sine.csv | cut -d, -f2 >values
 "$SPARC" predict sine - --follow --by-position <values | sed 1d | cut -d, -f2 >stepwise
 paste whole stepwise | awk '{ d = $1 - $2; if (d * d > 1e-4) { print; exit 1 } }' || fail "step by step other forecasts"

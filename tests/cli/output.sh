@@ -6,7 +6,7 @@
 
 full=$vectors/sparc-full.safetensors
 
-# lost CODE: the last run ended with a code other than 0 and the sentence
+# lost CODE: the last run ended with a code other than 0 and the message
 lost() {
   [ "$1" != 0 ] || fail "lost output, exit code 0"
   complains "sparc: cannot write to standard output: "
@@ -21,7 +21,7 @@ for arguments in --help --version help version info "info --json" "check $full" 
   lost $code
 done
 
-# a closed standard output; a reader that has gone, as head does, needs no sentence
+# a closed standard output; a reader that has gone, as head does, needs no message
 code=0
 "$SPARC" check "$full" >&- 2>"$scratch/err" || code=$?
 lost $code
@@ -38,10 +38,10 @@ code=0
 [ ! -s "$scratch/err" ] || fail "a closed pipe is not taken quietly: $(cat "$scratch/err")"
 exec 9>&-
 
-# a code that already says more is kept
+# a more specific code is kept
 code=0
 "$SPARC" check "$scratch/missing" "$full" >/dev/full 2>"$scratch/err" || code=$?
-[ $code = 3 ] || fail "lost output hides exit code 3 behind $code"
+[ $code = 3 ] || fail "lost output replaces exit code 3 by $code"
 
 # colour
 "$SPARC" check "$full" >"$scratch/out"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# paper_map.sh: docs/paper-map.md names files and symbols that exist, and knows every label that the source cites.
+# paper_map.sh: docs/paper-map.md names files and symbols that exist, and has every label that the source cites.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 
@@ -12,7 +12,7 @@ complain() {
   problems=$((problems + 1))
 }
 
-# names stand in backquotes: a path, then the symbols that are found in that file
+# names are in backquotes: a path, then the symbols that are found in that file
 # shellcheck disable=SC2016
 check_names() {
   local name file=
@@ -21,7 +21,7 @@ check_names() {
       file=$name
       [ -f "$file" ] || complain "there is no file $file"
     elif [ -z "$file" ]; then
-      complain "'$name' stands before any file"
+      complain "'$name' comes before any file"
     elif [ -f "$file" ] && ! grep -qw -- "$name" "$file"; then
       complain "$file does not mention $name"
     fi

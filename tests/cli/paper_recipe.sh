@@ -32,7 +32,7 @@ paste <(od -An -v -w4 -tf4 new.bin) <(od -An -v -w4 -tf4 old.bin) |
   awk '{ d = $1 - $2; if (d < 0) d = -d; m = $2 < 0 ? -$2 : $2; if (!(d <= 1e-4 * m + 1e-6)) exit 1 }' ||
   fail "--recipe paper trains other numbers than before"
 
-# a default would not: the test can tell recipes apart
+# a default would not: the test distinguishes the recipes
 expect 0 train rows.csv --recipe small --layers 2 --width 8 --state-size 8 --batch 8 --updates 12 --seed 3 --threads 1 --quiet --out other
 tensors other/last.safetensors | cmp -s - old.bin && fail "another recipe trains the same bits"
 exit 0

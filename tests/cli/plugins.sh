@@ -12,7 +12,7 @@ loads() {
   expect "$@"
   [ -e LOADED ] || fail "sparc ${*:2}: the plugin is not loaded"
 }
-# refuses CODE ARGUMENT...: fails without loading it, and says how to allow it
+# refuses CODE ARGUMENT...: fails without loading it, and the message explains how to allow it
 refuses() {
   rm -f LOADED
   expect "$@"
@@ -67,7 +67,7 @@ loads 0 lab diagnose grid.json --out results -T 1 --plugin ./p.so
 expect 2 lab table grid.json --out results --plugin ./p.so
 complains "--plugin is not for \`sparc lab table\`"
 
-# ---- files do not say where to write
+# ---- files cannot set the output folder
 sed -i 's|"task"|"out": "elsewhere", "task"|' run/config.json
 expect 3 rl --resume --out run --quiet --plugin ./p.so
 complains "run/config.json: out is not allowed in the configuration of a run"
@@ -79,4 +79,4 @@ for name in .. ../up /tmp/up .hidden -o 'a b'; do
   expect 3 lab run name.json --out results --plugin ./p.so
   complains "name is '$name'"
 done
-[ ! -e elsewhere ] || fail "a file said where to write"
+[ ! -e elsewhere ] || fail "a file set the output folder"

@@ -20,7 +20,7 @@ expect 0 train waves.csv --label 1 --layers 1 --width 8 --state-size 8 --batch 8
   --quiet
 model=run/best.safetensors
 
-# a labelled file, the same without labels, and standard input: the same answers
+# a labelled file, the same without labels, and standard input: the same predictions
 expect 0 predict $model waves.csv --label 1
 no_complaint
 cp out labelled
@@ -51,26 +51,26 @@ head -1 out | grep -q '^{"row":1,"class":"[^"]*","probabilities":{"fast, or so":
   fail "another object: $(head -1 out)"
 [ "$(grep -c '"class":"slow"' out)" = "$(grep -c '^[0-9]*,slow,' labelled)" ] || fail "JSONL and CSV disagree"
 
-# answers come while the input is open: a row in, a row out
+# predictions are written while the input is open: a row in, a row out
 mkfifo to
-"$SPARC" predict $model - <to >answers &
+"$SPARC" predict $model - <to >predictions &
 pid=$!
 exec 3>to
 for row in 1 2 3; do
   head -1 values.csv >&3
   for _ in $(seq 500); do
-    [ "$(wc -l <answers)" -gt $row ] && break
+    [ "$(wc -l <predictions)" -gt $row ] && break
     sleep 0.02
   done
-  [ "$(wc -l <answers)" = $((row + 1)) ] || fail "row $row is not answered while the input is open"
+  [ "$(wc -l <predictions)" = $((row + 1)) ] || fail "row $row has no prediction while the input is open"
 done
 exec 3>&-
 wait $pid || fail "the end of the input is an error"
 
 # rows of other lengths, blank lines, missing values; then a bad row: what came before is answered
 printf '100,101\n\n100,?,102,103\n100\n' | "$SPARC" predict $model - >streamed || fail "unequal rows are refused"
-[ "$(wc -l <streamed)" = 4 ] || fail "not three answers"
-bad() { # LINES SENTENCE
+[ "$(wc -l <streamed)" = 4 ] || fail "not three predictions"
+bad() { # LINES MESSAGE
   local got=0
   printf '%b' "$1" | "$SPARC" predict $model - >out 2>err || got=$?
   [ $got = 3 ] || fail "a bad row gives exit code $got"
@@ -89,27 +89,27 @@ printf '100,101\n1,x\n100,102\n' | "$SPARC" predict $model - --keep-going >out 2
 complains "standard input, line 2"
 complains "the line is skipped"
 
-# --follow: a step a line. What it says at the end of a sequence is what is said of the whole
+# --follow: a step per line. The last prediction of a sequence is that of the whole
 head -1 values.csv | tr ',' '\n' >steps
 "$SPARC" predict $model - --follow <steps >out 2>err || fail "--follow fails"
 [ "$(head -1 out)" = 'step,class,"p(fast, or so)",p(slow)' ] || fail "another header: $(head -1 out)"
 [ "$(wc -l <out)" = 21 ] || fail "not 20 steps"
 awk -F, 'NR == FNR {if (FNR == 2) want = $NF; next} {got = $NF} END {d = got - want; exit d * d > 1e-8}' labelled out ||
-  fail "the last step says $(tail -1 out), the whole row $(sed -n 2p labelled)"
+  fail "the last step gives $(tail -1 out), the whole row $(sed -n 2p labelled)"
 "$SPARC" predict $model - --follow --format jsonl <steps >out || fail "--follow gives no JSONL"
 grep -q '^{"step":20,"class":' out || fail "no step 20 among the objects"
 
 # a step in, a step out, while the input is open
-"$SPARC" predict $model - --follow <to >answers &
+"$SPARC" predict $model - --follow <to >predictions &
 pid=$!
 exec 3>to
 for step in 1 2 3; do
   echo 100.5 >&3
   for _ in $(seq 500); do
-    [ "$(wc -l <answers)" -gt $step ] && break
+    [ "$(wc -l <predictions)" -gt $step ] && break
     sleep 0.02
   done
-  [ "$(wc -l <answers)" = $((step + 1)) ] || fail "step $step is not answered while the input is open"
+  [ "$(wc -l <predictions)" = $((step + 1)) ] || fail "step $step has no prediction while the input is open"
 done
 exec 3>&-
 wait $pid || fail "the end of the steps is an error"

@@ -15,18 +15,18 @@ if [ -n "$(no_ranks)" ]; then
 fi
 cd "$scratch"
 
-# refuse_on N CODE SENTENCE ARGUMENT...: all ranks end with the code, and there is one message
+# refuse_on N CODE MESSAGE ARGUMENT...: all ranks end with the code, and there is one message
 refuse_on() {
-  local ranks=$1 code=$2 sentence=$3 got=0
+  local ranks=$1 code=$2 message=$3 got=0
   shift 3
   on "$ranks" "$@" >out 2>err || got=$?
-  check_refusal "$code" "$sentence" "$got"
+  check_refusal "$code" "$message" "$got"
 }
 check_refusal() {
   grep '^sparc ' err >messages || true
   cp out err "$scratch" 2>/dev/null || true
   [ "$3" = "$1" ] || fail "exit code $3, expected $1: $2"
-  grep -qF -- "$2" messages || fail "no message says: $2"
+  grep -qF -- "$2" messages || fail "no message has: $2"
   [ "$(wc -l <messages)" = 1 ] || fail "there are $(wc -l <messages) messages, expected one: $2"
 }
 
@@ -120,9 +120,9 @@ rm -rf no
 
 # ---- resources of each rank
 on 2 info >out
-[ "$(grep -c '^rank ' out)" = 2 ] || fail "info does not tell of two ranks: $(cat out)"
+[ "$(grep -c '^rank ' out)" = 2 ] || fail "info does not list two ranks: $(cat out)"
 
-# ---- experiments: claims divide the runs among ranks, rank 0 tells what all have done
+# ---- experiments: claims divide the runs among ranks, rank 0 reports all of them
 cat >tiny.json <<'END'
 {
   "name": "tiny", "kind": "train",
@@ -136,7 +136,7 @@ on 2 lab run tiny.json --jobs 1 --threads 1 --progress none >out
 grep -q '^6 of 6 runs are done' out || fail "two ranks do not finish a grid: $(cat out)"
 refuse_on 2 2 "start it without mpirun" lab table tiny.json
 
-# ---- signals: all ranks save and end with 130; another number of ranks goes on to the same bits
+# ---- signals: all ranks save and end with 130; another number of ranks continues bit-exactly
 long_run whole --updates 600 train tracking --modes 8 --validate-every 20 --batch 16 --shards 4 --quiet
 for signal in USR1 TERM; do
   rm -rf part
@@ -150,5 +150,5 @@ for signal in USR1 TERM; do
   for file in last.safetensors best.safetensors metrics.jsonl; do same whole/$file part/$file; done
 done
 
-# ---- kills at random moments: the job ends within seconds with a code other than 0, and goes on with other ranks
+# ---- kills at random moments: the job ends within seconds with a code other than 0, and resumes with other ranks
 survive "${SPARC_KILLS:-2}" whole 'last.safetensors best.safetensors metrics.jsonl' "${long[@]}"

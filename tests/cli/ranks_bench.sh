@@ -15,7 +15,7 @@ cd "$scratch"
 on 2 bench scale --quick --seconds 0.01 --json >out 2>err || fail "exit code $?"
 [ "$(grep -c '"scaling":"strong"' out)" = 2 ] || fail "there is not one row of one rank and one of two"
 [ "$(grep -c '"scaling":"weak"' out)" = 1 ] || fail "there is no row of weak scaling"
-grep -q '"ranks":2.*"batch":64.*"network":"measured"' out || fail "the model does not say what it expects of these ranks"
+grep -q '"ranks":2.*"batch":64.*"network":"measured"' out || fail "the model has no prediction for these ranks"
 for ranks in 64 1024; do
   for network in measured '10 Gbit/s' '25 Gbit/s' '100 Gbit/s'; do
     [ "$(grep -c "\"ranks\":$ranks[,.].*\"network\":\"$network\"" out)" = 2 ] || fail "no model of $ranks ranks: $network"

@@ -40,7 +40,7 @@ expect 2 "${plain[@]}" --shards 3 --out odd
 complains "shards (--shards) is 3, expected a divisor of streams (--streams), 4"
 expect 0 "${plain[@]}" --shards 2 --out two
 
-# ---- a stopped run goes on, and its agent acts
+# ---- a stopped run resumes, and its agent acts
 expect 0 rl --eval two/last.safetensors --episodes 2
 if [ -n "$(no_ranks)" ]; then
   echo "the rest is skipped: $(no_ranks)"

@@ -58,7 +58,7 @@ expect 0 lab table wide.json
 prints "2 without a score"
 
 # ---- a metric that the runs do not write is rejected before the first run
-# unknown SED SENTENCE
+# unknown SED MESSAGE
 unknown() {
   sed "$1" tiny.json >bad.json
   expect 3 lab run bad.json --out never
@@ -93,11 +93,11 @@ lists rl '{"task": "repeat-first"}' "$(written agent/metrics.jsonl)"
 commit=$("$SPARC" info --json | sed 's/.*"commit":"\([^"]*\)".*/\1/')
 for file in agent/provenance.json $run/provenance.json $run/result.json; do
   for key in version commit kernels machine threads seconds; do
-    grep -q "\"$key\": " $file || fail "$file does not say $key"
+    grep -q "\"$key\": " $file || fail "$file does not have $key"
   done
   grep -q "\"commit\": \"$commit\"" $file || fail "$file has another commit than $commit"
 done
-grep -q '"data_checksum": "[0-9a-f]\{8\}"' $run/result.json || fail "the result does not say on what data"
+grep -q '"data_checksum": "[0-9a-f]\{8\}"' $run/result.json || fail "the result does not have the checksum of the data"
 # the checksum depends on the data only
 checksum() { sed -n 's/.*"data_checksum": "\(.*\)".*/\1/p' "$1"; }
 [ "$(checksum results/tiny/rows/sparc/s0/result.json)" = "$(checksum results/tiny/rows/rtu/s1/result.json)" ] ||
@@ -115,7 +115,7 @@ grep -q '"done": 60' parts/provenance.json || fail "the updates of the first par
 # runs of earlier versions have no provenance.json
 rm parts/provenance.json
 expect 0 train tracking --updates 70 --state-size 16 --out parts --resume --quiet
-grep -q "\"commit\": \"unknown, $commit\"" parts/provenance.json || fail "an unknown part is not said to be unknown"
+grep -q "\"commit\": \"unknown, $commit\"" parts/provenance.json || fail "an unknown part is not marked as unknown"
 
 # ---- results with other data or budgets than the paper are marked in every format
 expect 0 lab table tiny.json
@@ -180,7 +180,7 @@ expect 0 lab figure tiny.json --out elsewhere --results kept
 cmp elsewhere/tiny/figures/curve-tracking.csv <("$SPARC" lab figure tiny.json >/dev/null && cat results/tiny/figures/curve-tracking.csv) ||
   fail "kept results give another curve"
 expect 0 lab report tiny.json --out elsewhere --results kept
-grep -q "done, imported" elsewhere/report.html || fail "the report does not say what is imported"
+grep -q "done, imported" elsewhere/report.html || fail "the report does not mark what is imported"
 expect 0 lab table kept/tiny
 cmp "$scratch/out" whole.text || fail "a folder of kept results is no name"
 # a metric that is incomplete in the score log gives no score
@@ -276,7 +276,7 @@ grep -q '"batch": 16' swept/sweep/tracking/sparc-lr0.0003-batch16/s0/config.json
 expect 0 lab table swept/sweep
 prints "SPARC, lr 0.0003, batch 16"
 prints "difference to SPARC, lr 0.001, batch 8"
-# swept SED SENTENCE
+# swept SED MESSAGE
 swept() {
   sed "$1" sweep.json >bad.json
   expect 3 lab run bad.json --out never

@@ -24,7 +24,7 @@ same_run() { # FOLDER
   for name in last.safetensors best.safetensors metrics.jsonl metrics.csv config.json; do
     cmp "reference/run/$name" "$1/$name" || fail "$name of $1 is not that of the run that was left alone"
   done
-  [ "$(find "$1" -type f | wc -l)" = 6 ] || fail "something is left behind in $1: $(ls "$1")"
+  [ "$(find "$1" -type f | wc -l)" = 6 ] || fail "unexpected files in $1: $(ls "$1")"
 }
 
 expect 0 train "${options[@]}" --out reference/run
@@ -42,7 +42,7 @@ for signal in INT TERM HUP; do
   complains "interrupted after update"
   complains "--resume --out $signal/run continues"
   cmp -s reference/run/last.safetensors $signal/run/last.safetensors && fail "SIG$signal did not stop the run"
-  # the folder knows everything else
+  # the folder has all other settings
   expect 0 train --resume --out $signal/run --quiet
   same_run $signal/run
 done
@@ -58,7 +58,7 @@ kill -HUP $pid 2>/dev/null || true
 wait $pid || fail "SIGHUP stops a run that ignores it"
 same_run nohup/run
 
-# ---- one run at a time writes to a folder; a lock that its owner left behind is taken over
+# ---- one run at a time writes to a folder; a lock of a dead process is taken over
 "$SPARC" train "${options[@]}" --updates 100000000 --validate-every 1000 --out locked/run >first.out 2>first.err &
 pid=$!
 until [ -e locked/run/lock ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done

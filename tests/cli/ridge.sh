@@ -6,7 +6,7 @@
 unset SPARC_DATA
 
 cd "$scratch"
-# pulses that are wide or narrow, anywhere: the mean of the values says nothing
+# pulses that are wide or narrow, anywhere: the mean of the values has no information
 pulses() { # COUNT SEED
   awk -v n="$1" -v seed="$2" 'BEGIN {
     srand(seed)
@@ -26,7 +26,7 @@ expect 0 train pulses.csv --readout ridge --out run --progress plain --threads 1
 complains "network   256 filters with 8 thresholds each, ridge readout"
 expect 0 eval run later.csv --json
 prints '"accuracy":1'
-grep -q '"readout": "ridge"' run/config.json || fail "config.json does not say how the head was fitted"
+grep -q '"readout": "ridge"' run/config.json || fail "config.json does not have the readout"
 
 expect 0 train pulses.csv --readout ridge --out json --json --quiet
 prints '"cell":null'
@@ -43,7 +43,7 @@ cmp before run/last.safetensors || fail "resuming a finished run changes it"
 expect 0 train pulses.csv --readout ridge --out seed --quiet --seed 1
 ! cmp -s run/best.safetensors seed/best.safetensors || fail "the seed has no effect"
 
-# it is what few rows get, unless something is said of the network or its training
+# it is the default for few rows without options of the network or its training
 expect 0 train pulses.csv --out chosen --threads 1 --progress plain
 complains "recipe    small, for 36 rows: ridge readout"
 cmp run/best.safetensors chosen/best.safetensors || fail "few rows get another readout"

@@ -16,10 +16,10 @@ same_run() { # FOLDER
   for name in last.safetensors metrics.jsonl metrics.csv config.json; do
     cmp "reference/run/$name" "$1/$name" || fail "$name of $1 is not that of the run that was left alone"
   done
-  [ "$(find "$1" -type f | wc -l)" = 5 ] || fail "something is left behind in $1: $(ls "$1")"
+  [ "$(find "$1" -type f | wc -l)" = 5 ] || fail "unexpected files in $1: $(ls "$1")"
 }
 
-# ---- a run: what it says before, after, and in its files
+# ---- a run: its output and its files
 expect 0 rl "${options[@]}" --out reference/run
 prints "task      repeat-previous with lag=1"
 prints "cell      sparc (8 modes, "
@@ -56,7 +56,7 @@ done
 expect 0 rl "${small[@]}" --steps 1 --out short --json --quiet
 tail -1 out | grep -q '"rollouts":1,"steps":128,.*"scored_rollouts":1,"partial":true' || fail "a short run is not marked"
 
-# ---- signals save the run, and the folder knows everything else
+# ---- signals save the run, and the folder has all other settings
 for signal in INT TERM; do
   "$SPARC" rl "${options[@]}" --out $signal/run >out 2>err &
   pid=$!
@@ -104,7 +104,7 @@ kill_and_resume() { # FOLDER OPTION...
 kill_and_resume killed/run "${options[@]}"
 same_run killed/run
 
-# ---- physics too goes on to the bit, in builds that have it
+# ---- physics, too, continues bit-exactly, in builds that have it
 if "$SPARC" envs hopper-p >/dev/null 2>&1; then
   robot=(hopper-p --rollout-steps 128 --minibatches 4 --epochs 1 --state-size 16 --width 16 --threads 1 --steps 12800 --quiet)
   expect 0 rl "${robot[@]}" --out robot/whole/run
@@ -204,7 +204,7 @@ expect 0 envs repeat-previous --options lag=1 --play $agent
 [ "$(wc -l <out)" = 54 ] || fail "an episode of 52 steps has other lines"
 expect 0 envs repeat-previous --options lag=1 --play $agent --episodes 30 --json
 [ "$(grep -o '"mean_return":[^,]*' out)" = "$(grep -o '"mean_return":[^,]*' first)" ] || fail "rl and envs play differently"
-expect 0 envs --play reference/run --episodes 30 --json # the agent knows what it was trained on
+expect 0 envs --play reference/run --episodes 30 --json # the agent stores its task
 [ "$(grep -o '"mean_return":[^,]*' out)" = "$(grep -o '"mean_return":[^,]*' first)" ] || fail "an agent plays another environment than its own"
 for command in "rl cartpole --eval $agent" "envs cartpole --play $agent"; do
   # shellcheck disable=SC2086
@@ -236,7 +236,7 @@ complains ": greedy requires an agent, and 'random' is none"
 expect 2 envs cartpole --greedy
 complains "--greedy needs a policy"
 
-# ---- the usual folder names the task, its options, the cell and the seed
+# ---- the default folder names the task, its options, the cell and the seed
 expect 0 rl "${small[@]}" --steps 128 --cell rtu --seed 4 --quiet
 [ -e runs/repeat-previous-lag_1-rtu-s4/last.safetensors ] || fail "the run is in another folder: $(ls runs)"
 
@@ -252,10 +252,10 @@ complains "No such file or directory"
 
 # ---- what is wrong with the command line
 wrong() {
-  local says=$1
+  local message=$1
   shift
   expect 2 rl "$@" --out other
-  complains "$says"
+  complains "$message"
   no_output
 }
 wrong "no TASK given; see \`sparc envs\`"
@@ -283,7 +283,7 @@ sed 's/,"stale_.*/}/' refresh-measure/metrics.jsonl | cmp - refresh-none/metrics
 if cmp -s refresh-none/metrics.jsonl refresh-epoch/metrics.jsonl; then fail "--refresh epoch is ignored"; fi
 grep -Eq '"stale_cosine_1":(1.0|0.99999)' refresh-measure/metrics.jsonl || fail "parameters differ before the first update"
 if grep -q '"stale_cosine_2":1.0' refresh-measure/metrics.jsonl; then fail "stored sensitivities do not age"; fi
-grep -q '"refresh": "epoch"' refresh-epoch/config.json || fail "config.json does not say refresh"
+grep -q '"refresh": "epoch"' refresh-epoch/config.json || fail "config.json does not have refresh"
 expect 2 rl "${small[@]}" --traces free --refresh epoch --out none
 complains "traces is free, expected stored or auto"
 expect 2 rl "${small[@]}" --cell gru --refresh measure --out none
@@ -304,7 +304,7 @@ done
 if cmp -s sparc-1/metrics.jsonl sparc-4/metrics.jsonl; then fail "windows of 1 and 4 steps are the same"; fi
 expect 0 rl "${small[@]}" --quiet --tbptt 4 --steps 1280 --out long
 head -5 long/metrics.jsonl | cmp - sparc-4/metrics.jsonl || fail "a longer run begins otherwise"
-grep -q '"tbptt": 4' sparc-4/config.json || fail "config.json does not say tbptt"
+grep -q '"tbptt": 4' sparc-4/config.json || fail "config.json does not have tbptt"
 expect 0 rl --eval sparc-4/last.safetensors --episodes 2
 expect 2 rl "${tbptt[@]}" --tbptt 5 --out none
 complains "learns by windows of 5 steps, but a stream has 128 steps and a minibatch 32"

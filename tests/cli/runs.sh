@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# runs.sh: what a run can be asked for beyond the paper: a longer one, another start, an earlier end, other parts of the
-# data, several seeds, and what helps on few examples. All of it resumes to the bit and depends on no thread.
+# runs.sh: options of a run beyond the paper: a longer one, another start, an earlier end, other parts of the
+# data, several seeds, and what helps on few examples. All of it resumes bit-exactly and does not depend on threads.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 unset SPARC_DATA
@@ -30,10 +30,10 @@ same() { # FOLDER FOLDER: but for config.json, which names the folder's updates
     cmp "$1/$name" "$2/$name" || fail "$name of $2 is not that of $1"
   done
 }
-says() { grep -q "$2" "$1/config.json" || fail "$1/config.json does not say $2: $(cat "$1/config.json")"; }
+has_setting() { grep -q "$2" "$1/config.json" || fail "$1/config.json does not have $2: $(cat "$1/config.json")"; }
 updates_of() { "$SPARC" info --json "$1" | sed -n 's/.*"update":"\([0-9]*\)".*/\1/p'; }
 
-# ---- a finished run is extended: of a constant rate nothing tells it from one that was longer from the start
+# ---- a finished run is extended: with a constant learning rate it is bit-identical to a longer run
 task=(tracking --state-size 8 --batch 16 --validate-every 5 --threads 1 --quiet)
 expect 0 train "${task[@]}" --updates 20 --out long/run
 expect 0 train "${task[@]}" --updates 10 --out short/run
@@ -44,11 +44,11 @@ expect 2 train --resume --updates 15 --out short/run
 complains "updates is 15, but the run has done 20 already"
 expect 2 train --resume --updates 30 --learning-rate 0.5 --out short/run
 complains "rate is 0.5, but 0.01 in short/run/config.json"
-says short/run '"updates": 20'
-# killed right behind the new configuration, before a checkpoint knows of it
+has_setting short/run '"updates": 20'
+# killed right after the new configuration is written, before the next checkpoint
 sed -i 's/"updates": 20/"updates": 25/' short/run/config.json
 expect 0 train --resume --out short/run --quiet
-[ "$(updates_of short/run/last.safetensors)" = 25 ] || fail "the configuration does not say when a run ends"
+[ "$(updates_of short/run/last.safetensors)" = 25 ] || fail "the configuration does not set the end of a run"
 # of a schedule the rate is that of the longer one from there on
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 20 --out rates --quiet
 expect 0 train --resume --updates 40 --out rates --quiet
@@ -59,7 +59,7 @@ awk -F'"rate":' '/gradient_norm/ {split($2, r, /[,}]/); rate[++n] = r[1]} END {e
 # ---- epochs
 expect 0 train waves_TRAIN.tsv "${small[@]}" --epochs 3 --out epochs --json --quiet
 prints '"updates":31' # 81 rows three times in batches of 8
-says epochs '"updates": 31'
+has_setting epochs '"updates": 31'
 expect 2 train waves_TRAIN.tsv --epochs 3 --updates 9 --out refused
 complains "--updates and --epochs exclude each other"
 expect 0 train --resume --epochs 4 --out epochs --json --quiet
@@ -96,7 +96,7 @@ same early/run cut/run
 # more patience, in config.json too
 expect 0 train --resume --patience 6 --out early/run --quiet
 [ "$(updates_of early/run/last.safetensors)" -gt "$last" ] || fail "more patience does not help"
-says early/run '"patience": 6'
+has_setting early/run '"patience": 6'
 expect 2 train waves_TRAIN.tsv --official --patience 2 --out refused
 complains "patience is 2, but there is no validation part"
 
@@ -106,8 +106,8 @@ complains "72 to fit, 18 to validate, 45 to test"
 expect 0 eval parts waves_TRAIN.tsv --part validation --json
 prints '"examples":18'
 expect 0 train waves_TRAIN.tsv "${small[@]}" --validation 0.1 --updates 5 --out tenth/run --quiet
-expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --out usual/run --quiet
-cmp tenth/run/metrics.jsonl usual/run/metrics.jsonl || fail "a tenth is not the usual part"
+expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --out default/run --quiet
+cmp tenth/run/metrics.jsonl default/run/metrics.jsonl || fail "a tenth is not the default fraction"
 expect 2 train waves_TRAIN.tsv --validation 0.2 --official --out refused
 complains "exclude each other"
 expect 2 train waves_TRAIN.tsv --validation 1 --out refused
@@ -131,7 +131,7 @@ expect 0 eval source waves_TEST.tsv
 grep -v '^model' out >by-source
 expect 0 eval same waves_TEST.tsv
 grep -v '^model' out | cmp - by-source || fail "a run that learns nothing is not the model that it began from"
-says same '"from": "source"'
+has_setting same '"from": "source"'
 sed 's/^class 2/other/' waves_TRAIN.tsv >renamed.tsv
 expect 0 train renamed.tsv --batch 8 --updates 3 --from source/last.safetensors --out renamed/run --threads 1
 complains "with a new head"
@@ -178,19 +178,19 @@ complains "--seeds is '4-3', expected A-B"
 expect 2 train "${seeds[@]}" --seeds 0-2 --out several
 complains "holds a run already"
 
-# ---- few examples: the rule is told, can be switched off, and leaves tasks and larger sets alone
+# ---- few examples: the recipe is reported, can be disabled, and does not apply to tasks and larger sets
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --out ruled
 complains "recipe    small, for 81 rows: jitter 0.1 (--recipe paper for none)"
-says ruled '"recipe": "small"'
-says ruled '"jitter": 0.1'
+has_setting ruled '"recipe": "small"'
+has_setting ruled '"jitter": 0.1'
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --jitter 0.3 --out ruled --force
 complains "recipe    small, for 81 rows: jitter 0.3 (--recipe paper for none)"
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --label-smoothing 0.2 --out ruled --force
 complains "smoothing 0.2, jitter 0.1"
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --recipe paper --out papers
 grep -q "recipe" err && fail "the paper's settings are a recipe"
-says papers '"recipe": "paper"'
-says papers '"jitter": 0.0'
+has_setting papers '"recipe": "paper"'
+has_setting papers '"jitter": 0.0'
 "$SPARC" info --json papers/best.safetensors | grep -q 'train.jitter' && fail "what is not done is in a checkpoint"
 waves 4 240 >many.tsv
 expect 0 train many.tsv "${small[@]}" --updates 2 --out many --json
@@ -201,7 +201,7 @@ expect 0 train tracking --updates 2 --state-size 8 --out task --json
 prints '"recipe":"paper"'
 expect 2 train tracking --recipe small --out refused
 complains "recipe is small, which is for classes of a data set"
-# a folder of before there were recipes goes on as it began
+# a folder from before there were recipes resumes unchanged
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --recipe paper --out before --quiet
 sed -i '/"recipe"\|"smoothing"\|"jitter"\|"scaling"\|"window"\|"average"\|"class-weights"/d' before/config.json
 expect 2 train --resume --recipe small --out before
@@ -210,7 +210,7 @@ expect 0 train --resume --updates 9 --out before --json --quiet
 prints '"updates":9'
 prints '"recipe":"paper"'
 
-# experiments of the lab are after the paper, unless they say otherwise
+# experiments of the lab use the paper's recipe by default
 for recipe in paper small; do
   more=
   [ $recipe = paper ] || more=', "recipe": "small"'
@@ -225,7 +225,7 @@ for recipe in paper small; do
 }
 END
   expect 0 lab run grid.json --out lab --quiet
-  says "$(dirname "$(find lab/$recipe -name config.json)")" "\"recipe\": \"$recipe\""
+  has_setting "$(dirname "$(find lab/$recipe -name config.json)")" "\"recipe\": \"$recipe\""
 done
 
 # ---- all of it at once, on any number of threads, interrupted or not

@@ -52,10 +52,10 @@ awk -v a="$evaluated" -v b="$reported" 'BEGIN {
   split(a, x); split(b, y); d = x[1] - y[1]; exit !(d * d < 1e-16 && x[2] == y[2])
 }' || fail "the best checkpoint scores '$evaluated', reported was '$reported'"
 
-# a run folder stands for its best checkpoint
-cp out file-says
+# a run folder is evaluated as its best checkpoint
+cp out checkpoint-output
 expect 0 eval first waves_TRAIN.tsv --part validation --json
-cmp out file-says || fail "a run folder is not evaluated as its best checkpoint"
+cmp out checkpoint-output || fail "a run folder is not evaluated as its best checkpoint"
 expect 0 predict first waves_TEST.tsv
 mkdir hollow
 expect 3 eval hollow waves_TEST.tsv
@@ -133,7 +133,7 @@ printf '{"data": "numbers.csv", "label": 3, "layers": 1, "width": 2, "modes": 2,
 expect 0 train --config numbers.json --out numbers --quiet
 grep -q '"label": "3"' numbers/config.json || fail "a number as a column is lost"
 
-wrong() { # CODE SENTENCE JSON
+wrong() { # CODE MESSAGE JSON
   printf '%s' "$3" >wrong.json
   expect "$1" train --config wrong.json --out wrong
   complains "$2"
@@ -152,11 +152,11 @@ expect 3 train --config missing.json
 complains "cannot read 'missing.json': No such file or directory"
 
 # ---- refusals
-refuse() { # SENTENCE ARGUMENT...
-  local sentence=$1
+refuse() { # MESSAGE ARGUMENT...
+  local message=$1
   shift
   expect 2 train "$@" --out refused
-  complains "$sentence"
+  complains "$message"
   no_output
   [ ! -e refused ] || fail "a refused run has a folder"
 }
@@ -188,7 +188,7 @@ complains "'first' holds a run already; resume continues it, force replaces it"
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --out from-file --force --quiet
 [ "$(grep -c gradient_norm from-file/metrics.jsonl)" = 5 ] || fail "--force leaves old metrics"
 
-# ---- default folders: two variants, options or seeds never share one, and --json says which is which
+# ---- default folders: two variants, options or seeds never share one, and --json distinguishes them
 short=(waves_TRAIN.tsv "${small[@]}" --updates 1 --quiet --json)
 named() { # FOLDER VARIANT OPTION ARGUMENT...
   local folder=$1 variant=$2 option=$3
@@ -219,7 +219,7 @@ complains "cannot make the folder 'file/run': Not a directory"
 expect 1 train waves_TRAIN.tsv "${small[@]}" --updates 5 --out file
 complains "cannot make the folder 'file': Not a directory"
 
-# a limit on the size of files stands for a full disk: what is small fits, the first checkpoint does not
+# a limit on the size of files simulates a full disk: what is small fits, the first checkpoint does not
 got=0
 (
   ulimit -f 4
@@ -228,8 +228,8 @@ got=0
 [ "$got" = 1 ] || fail "a full disk gives exit code $got"
 complains "cannot write 'full/best.safetensors'"
 complains "File too large"
-[ -z "$(find full -name '*.safetensors*')" ] || fail "a part of a checkpoint is left behind"
-# a disk of two pages: the configuration fits, and what does not leaves no empty file behind
+[ -z "$(find full -name '*.safetensors*')" ] || fail "a part of a checkpoint is left"
+# a disk of two pages: the configuration fits, and files that do not fit leave no empty file
 mkdir tiny
 if unshare -rm mount -t tmpfs tmpfs tiny 2>/dev/null; then
   # shellcheck disable=SC2016
@@ -237,7 +237,7 @@ if unshare -rm mount -t tmpfs tmpfs tiny 2>/dev/null; then
     ! "$0" train tracking --updates 20 --state-size 8 --quiet --out run 2>../err && find run -empty >../empty' "$SPARC" ||
     fail "a tiny disk is no error"
   complains "No space left on device"
-  [ ! -s empty ] || fail "an empty file is left behind: $(cat empty)"
+  [ ! -s empty ] || fail "an empty file is left: $(cat empty)"
 fi
 
 expect 4 train waves_TRAIN.tsv "${small[@]}" --learning-rate 1000000 --warmup 0 --updates 200 --validate-every 1 --out runaway

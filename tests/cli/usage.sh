@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# usage.sh: wrong command lines end with code 2, a sentence on standard error and nothing on standard output.
+# usage.sh: wrong command lines end with code 2, a message on standard error and nothing on standard output.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 
 good=$vectors/sparc-one.safetensors
 
-# refuse SENTENCE ARGUMENT...
+# refuse MESSAGE ARGUMENT...
 refuse() {
-  local sentence=$1
+  local message=$1
   shift
   expect 2 "$@"
-  complains "$sentence"
+  complains "$message"
   no_output
 }
 
@@ -48,7 +48,7 @@ done
 for value in '' x 2x 0 -1 1025 99999999999999999999; do
   refuse "--threads is '$value', expected a whole number from 1 to 1024" check --threads="$value" "$good"
 done
-# the value of an option may look like an option, and is then judged as a value
+# the value of an option may look like an option, and is then checked as a value
 refuse "--tolerance is '--quite', expected a number that is not negative" check --tolerance --quite "$good"
 refuse "--tolerance is '--quite', expected a number that is not negative" check -qt --quite "$good"
 

@@ -84,13 +84,13 @@ class Native(unittest.TestCase):
 
     @unittest.skipUnless(hasattr(signal, "pthread_kill"), "this system has no signals for threads")
     def test_settings_are_checked(self):
-        for settings, kind, sentence in (({"rollout": 2**32 + 64}, ValueError, "rollout is 4294967360, expected"),
+        for settings, kind, message in (({"rollout": 2**32 + 64}, ValueError, "rollout is 4294967360, expected"),
                                          ({"seed": -1}, ValueError, "seed is -1, expected 0 to"),
                                          ({"modes": 8.5}, TypeError, "modes is 8.5, expected a whole number"),
                                          ({"discount": "x"}, TypeError, "discount is 'x', expected a number"),
                                          ({"cell": 3}, TypeError, "cell is 3, expected a text"),
                                          ({"colour": 3}, TypeError, "no setting 'colour'")):
-            with self.assertRaisesRegex(kind, sentence):
+            with self.assertRaisesRegex(kind, message):
                 sparc.PPO("repeat-previous", **{**SMALL, **settings})
         with self.assertRaisesRegex(Exception, "did you mean 'repeat-previous'"):
             sparc.PPO("repeat-previus")
@@ -250,8 +250,8 @@ class Gymnasium(unittest.TestCase):
             broken.train(256)
         with self.assertRaisesRegex(sparc.Error, "the last rollout was not finished"):
             broken.train(256)
-        for env, failure, sentence in ((3, TypeError, "env is int"), (Corridor(), ValueError, "give a function")):
-            with self.assertRaisesRegex(failure, sentence):
+        for env, failure, message in ((3, TypeError, "env is int"), (Corridor(), ValueError, "give a function")):
+            with self.assertRaisesRegex(failure, message):
                 sparc.PPO(env, streams=2, **SMALL)
         with self.assertRaisesRegex(TypeError, "expected Box or Discrete"):
             sparc.gymnasium.Spaces(gymnasium.spaces.Box(0, 1, (2,)), gymnasium.spaces.MultiBinary(3))

@@ -118,10 +118,10 @@ class Learners(unittest.TestCase):
             learner.observe(1)
         with self.assertRaisesRegex(sparc.Error, "channel 0 of the input is inf"):
             learner.step(np.inf)
-        for settings, kind, sentence in (({"modes": 2**32 + 8}, ValueError, "modes is 4294967304, expected"),
+        for settings, kind, message in (({"modes": 2**32 + 8}, ValueError, "modes is 4294967304, expected"),
                                          ({"modes": "8"}, TypeError, "modes is '8', expected a whole number"),
                                          ({"learning_rate": "fast"}, TypeError, "learning_rate is 'fast', expected a number")):
-            with self.assertRaisesRegex(kind, sentence):
+            with self.assertRaisesRegex(kind, message):
                 sparc.Learner(inputs=2, outputs=1, **settings)
 
     def test_scores_and_periods(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The readers of NPY, NPZ and CSV against NumPy and pandas: what both read is bit-identical, and what only they read is
-refused with a sentence (docs/data.md lists it). Random files come from a seed that a failure prints."""
+refused with a message (docs/data.md lists it). Random files come from a seed that a failure prints."""
 import ctypes
 import io
 import os
@@ -79,10 +79,10 @@ class Readers(unittest.TestCase):
         differs = (got.view(np.uint32) != expected.view(np.uint32)) & ~(np.isnan(got) & np.isnan(expected))
         self.assertFalse(differs.any(), f"{what}: {got[differs][:3]} instead of {expected[differs][:3]}")
 
-    def refused(self, data, name, sentence, **options):
+    def refused(self, data, name, message, **options):
         with self.assertRaises(Refused, msg=name) as raised:
             read(data, name, **options)
-        self.assertIn(sentence, str(raised.exception))
+        self.assertIn(message, str(raised.exception))
         self.assertIn(name, str(raised.exception))
 
     def array(self, dtype, shape):
@@ -151,7 +151,7 @@ class Arrays(Readers):
             self.same(read(packed, "a.npz", unlabelled=1)[0], np.load(io.BytesIO(packed))["x"], names)
 
     def test_what_only_numpy_reads(self):
-        for array, sentence in (
+        for array, message in (
                 (np.zeros((0, 3)), "[0, 3]"), (np.zeros((3, 0)), "[3, 0]"), (np.zeros((2, 0, 2)), "[2, 0, 2]"),
                 (np.zeros(3), "expected [N, T] or [N, T, C]"), (np.array(1.0), "expected [N, T] or [N, T, C]"),
                 (np.zeros((1, 1, 1, 1)), "expected [N, T] or [N, T, C]"), (np.zeros((2, 2), "c8"), "the element type is"),
@@ -159,10 +159,10 @@ class Arrays(Readers):
                 (np.zeros((2, 2), np.longdouble), "the element type is"), (np.zeros((2, 2), object), "Python objects"),
                 (np.array([[1, np.inf]]), "expected a finite number"), (np.array([[1, 1e39]]), "expected a finite number"),
                 (np.array([[1.0, 2.0], [np.nan, np.nan]]), "missing"), (np.array([["a", "b"]]), "")):
-            self.refused(npy(array), "a.npy", sentence, unlabelled=1)
+            self.refused(npy(array), "a.npy", message, unlabelled=1)
             out = io.BytesIO()
             np.savez(out, x=array, allow_pickle=True) if array.dtype == object else np.savez(out, x=array)
-            self.refused(out.getvalue(), "a.npz", sentence, unlabelled=1)
+            self.refused(out.getvalue(), "a.npz", message, unlabelled=1)
 
 
 @unittest.skipIf(pandas is None, missing_pandas)
@@ -190,7 +190,7 @@ class Tables(Readers):
     def table(self, rows, columns, separator, newline):
         labels = [self.LABELS[i] for i in self.random.integers(len(self.LABELS), size=rows)]
         values = (self.random.standard_normal((rows, columns)) * 10.0**self.random.integers(-8, 8)).astype(np.float32)
-        # the separator is the most frequent one of the first line, so others stand there in quotes
+        # the separator is the most frequent one of the first line, so others are in quotes
         lines = [separator.join(f'"v {i}, no"' for i in range(columns)) + separator + "label"]
         for row, label in zip(values, labels):
             fields = [self.number(v) for v in row]
@@ -224,7 +224,7 @@ class Tables(Readers):
         self.assertEqual(ours, labels)
 
     def test_what_only_pandas_reads(self):
-        for text, sentence in (
+        for text, message in (
                 ("a,b,y\n1,2,p\n1,p\n", "2 fields, expected 3"),  # filled up with NaN
                 ("a,y\n1,2,p\n", "3 fields, expected 2"),  # the first column becomes the index
                 ('a,b,y\n"1"5,2,p\n', "quote"),  # read as 15
@@ -232,7 +232,7 @@ class Tables(Readers):
                 ("a,b,y\n1,True,p\n", "column 2 ('b') is 'True'"), ("a,b,y\n1,-1.#IND,p\n", "column 2 ('b') is '-1.#IND'"),
                 ("a,b,y\n,NA,p\n", "all 2 values are missing"), ("a,b,y\n", "no rows after the header"),
                 ("a,b,y\n1,2,p\n1,2,\"q\n", "quote")):
-            self.refused(text.encode(), "a.csv", sentence, header=1)
+            self.refused(text.encode(), "a.csv", message, header=1)
 
 
 if __name__ == "__main__":

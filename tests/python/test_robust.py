@@ -48,12 +48,12 @@ class Arrays(unittest.TestCase):
         read_only = model.state()
         read_only.flags.writeable = False
         unaligned = np.zeros(4 * good.size + 1, np.uint8)[1:].view(np.float32)
-        for state, sentence in ((read_only, "state is read-only"), (good.astype(np.float64), "state is float64"),
+        for state, message in ((read_only, "state is read-only"), (good.astype(np.float64), "state is float64"),
                                 (good[:-1], "state has the shape"), (list(good), "state is list"), (None, "state is NoneType"),
                                 (np.zeros(2 * good.size, np.float32)[::2], "state is not contiguous"),
                                 (good.byteswap().view(good.dtype.newbyteorder()), "state is >f4"),
                                 (unaligned, "state is not contiguous")):
-            with self.assertRaisesRegex((TypeError, ValueError), sentence):
+            with self.assertRaisesRegex((TypeError, ValueError), message):
                 model.step(state, x)
 
     def test_inputs_are_copied_if_need_be(self):
@@ -70,10 +70,10 @@ class Arrays(unittest.TestCase):
     def test_numbers_that_would_be_dropped(self):
         cell = sparc.Cell("sparc", 3, 8)
         params, x = cell.init(), np.ones((1, 4, 3))
-        for values, sentence in ((x + 1j, "x is complex"), (np.ma.array(x, mask=x > 0), "x is a masked array")):
-            with self.assertRaisesRegex(TypeError, sentence):
+        for values, message in ((x + 1j, "x is complex"), (np.ma.array(x, mask=x > 0), "x is a masked array")):
+            with self.assertRaisesRegex(TypeError, message):
                 cell.forward(params, values)
-            with self.assertRaisesRegex(TypeError, sentence):
+            with self.assertRaisesRegex(TypeError, message):
                 sparc.Dataset.from_arrays(values)
 
     def test_a_replaced_state_or_trace(self):
@@ -190,7 +190,7 @@ class Forks(unittest.TestCase):
         warnings.simplefilter("ignore", DeprecationWarning)
 
     def test_children(self):
-        """They use objects of a parent whose threads have worked, while another of its threads goes on."""
+        """They use objects of a parent whose threads have worked, while another of its threads works."""
         cell, model = sparc.Cell("sparc", 3, 16), sparc.Model(CHECKPOINTS[0], threads=2)
         params, rng = cell.init(), np.random.default_rng(3)
         x, z = rng.standard_normal((4, 300, 3)), rng.standard_normal((9, 40, model.inputs))
@@ -212,8 +212,8 @@ class Forks(unittest.TestCase):
                 queue = context.Queue()
                 child = context.Process(target=_child, args=(queue,))
                 child.start()
-                for got, wanted in zip(queue.get(timeout=SECONDS), want):
-                    np.testing.assert_array_equal(got, wanted)
+                for got, expected in zip(queue.get(timeout=SECONDS), want):
+                    np.testing.assert_array_equal(got, expected)
                 child.join(SECONDS)
                 self.assertEqual(child.exitcode, 0)
         finally:

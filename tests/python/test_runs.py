@@ -104,9 +104,9 @@ class Data(unittest.TestCase):
 
     def test_arrays_that_are_refused(self):
         rows, y = waves(3, (4, 9))
-        for bad, sentence in (([0.5, 1, 2], "not whole numbers"), ([np.nan, 1, 2], "not whole numbers"),
+        for bad, message in (([0.5, 1, 2], "not whole numbers"), ([np.nan, 1, 2], "not whole numbers"),
                               ([[1, 2]] * 3, r"shape \(3, 2\), expected \(3,\)"), (["a\0b", "a", "b"], "zero byte")):
-            with self.assertRaisesRegex(ValueError, sentence):
+            with self.assertRaisesRegex(ValueError, message):
                 sparc.Dataset.from_arrays(rows, bad)
         for bad in ([1, [1], 2], [[1, 2], [1], [2]], [[[1]]] * 3, [[[[1]]]] * 3, [[]] * 3):
             with self.assertRaisesRegex(ValueError, "targets of different shapes"):
@@ -209,10 +209,10 @@ class Runs(unittest.TestCase):
         self.assertEqual((runs[0].config["updates"], runs[0].config["cell"]), (5, "sparc"))
         numbers = sparc.Dataset.from_arrays(rows, 0.5 * y, objective="regress")
         self.assertEqual(sparc.Run(numbers, updates=5, **SMALL).execute().model().labels, [])
-        for data, kind, sentence in ((np.stack(rows), TypeError, "data is ndarray, expected a name"),
+        for data, kind, message in ((np.stack(rows), TypeError, "data is ndarray, expected a name"),
                                      ((rows,), ValueError, "data has no labels"),
                                      ((rows, y, y), ValueError, "data has 3 entries")):
-            with self.assertRaisesRegex(kind, sentence):
+            with self.assertRaisesRegex(kind, message):
                 sparc.Run(data, updates=5, **SMALL)
         with self.assertRaisesRegex(TypeError, "updates is 'x', expected a whole number"):
             sparc.Run((rows, y), updates="x")

@@ -29,7 +29,7 @@ COMPILER = shutil.which(os.environ.get("CXX", "g++"))
 
 
 def called(module, *arguments):
-    """The module as a function of its parameters, which come behind the arguments, for gradcheck."""
+    """The module as a function of its parameters, which come after the arguments, for gradcheck."""
     names = [name for name, _ in module.named_parameters()]
 
     def function(*values):
@@ -165,9 +165,9 @@ class Layers(unittest.TestCase):
 
     def test_refusals(self):
         layer = Layer("sparc", 3, 8)
-        for x, sentence in ((torch.zeros(5, 3), r"expected \(streams, steps, 3\)"), (torch.zeros(2, 5, 4), "has the shape"),
+        for x, message in ((torch.zeros(5, 3), r"expected \(streams, steps, 3\)"), (torch.zeros(2, 5, 4), "has the shape"),
                             (torch.zeros(0, 5, 3), "has the shape")):
-            with self.assertRaisesRegex(ValueError, sentence):
+            with self.assertRaisesRegex(ValueError, message):
                 layer(x)
         with self.assertRaisesRegex(ValueError, "mask has the shape"):
             layer(torch.zeros(2, 5, 3), mask=torch.ones(2, 4))
@@ -310,7 +310,7 @@ class Files(unittest.TestCase):
             path, data = Path(folder) / "model.safetensors", Path(folder) / "data.npz"
             network.save(path, labels=["0", "1", "2"], mean=mean, stddev=stddev)
             np.savez(data, x=x, y=labels)
-            told = json.loads(self.run_tool("eval", path, data, "--json"))
+            report = json.loads(self.run_tool("eval", path, data, "--json"))
             printed = self.run_tool("predict", path, data)
             again = Network.load(path).eval()
             model = sparc.Model(path)
@@ -323,7 +323,7 @@ class Files(unittest.TestCase):
         numbers = np.array([[float(v) for v in row[-3:]] for row in rows if _is_number(row[-1])])
         np.testing.assert_allclose(numbers, want, atol=1e-5)
         loss = -np.log(want[np.arange(12), labels]).mean()
-        self.assertAlmostEqual(told["loss"], loss, delta=1e-5)
+        self.assertAlmostEqual(report["loss"], loss, delta=1e-5)
         self.assertEqual(again.preprocessing.labels, ["0", "1", "2"])
 
     def test_tool_to_python(self):
@@ -352,8 +352,8 @@ class Files(unittest.TestCase):
             with torch.no_grad():
                 got = torch.softmax(network(network.normalise(torch.from_numpy(x[:, :, None])))[0], -1)
             np.testing.assert_allclose(got.numpy(), model.predict(x), atol=1e-5)
-            told = json.loads(self.run_tool("eval", path, data, "--json"))
-            self.assertAlmostEqual(told["accuracy"], (got.argmax(-1).numpy() == y).mean(), delta=1e-9)
+            report = json.loads(self.run_tool("eval", path, data, "--json"))
+            self.assertAlmostEqual(report["accuracy"], (got.argmax(-1).numpy() == y).mean(), delta=1e-9)
 
 
 def _is_number(text):
