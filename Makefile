@@ -45,7 +45,7 @@ test-python-asan: packages ## the Python tests against an ASan build of the libr
 	$(call build_preset,asan)
 	@scripts/test-python-asan.sh build/asan
 
-test-device: build ## every gate of the kernels of devices (docs/gpu.md); says what ran and what was skipped
+test-device: build ## every gate of the kernels of devices (docs/gpu.md); reports what ran and what was skipped
 	@scripts/install-packages.sh device || true
 	@scripts/test-device.sh $(RELEASE)
 
@@ -76,7 +76,7 @@ wheel: packages ## a Python wheel with the library and the tool inside, in dist/
 debug: packages ## the debug build, in build/debug
 	$(call build_preset,debug)
 
-lint: build ## clang-format, clang-tidy and cppcheck; any remark fails
+lint: build ## clang-format, clang-tidy and cppcheck; any warning fails
 	@scripts/install-packages.sh lint
 	@scripts/lint.sh $(RELEASE) $(JOBS)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Commit.cmake: sets `commit` to the abbreviated hash of the source tree's commit, with -dirty behind it where files were
+# Commit.cmake: sets `commit` to the abbreviated hash of the source tree's commit, with -dirty appended where files were
 # changed, or to "unknown" outside a clone. Only build_info.c is compiled with it. A clone that holds the tree as a part
 # of something larger does not count.
 set(commit unknown)

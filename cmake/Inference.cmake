@@ -2,7 +2,7 @@
 # Inference: the library of -DSPARC_INFERENCE=ON. One small shared object that loads what `sparc train` has written and
 # uses it, and needs nothing but the C library: no OpenMP, jansson or zlib. Random123 is headers.
 #
-# Its headers say what it can do. The sources are those that have a part in it; every function is a section of its own,
+# Its headers define its functions. The sources are those that they need; every function is a section of its own,
 # only the calls of the headers are exported, and the linker keeps what these reach.
 
 find_package(Random123 REQUIRED)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Kernels: float kernels are one body, compiled once per instruction set and chosen at run time. Contraction to fused
-# multiply-add is wanted there; the loops are marked for vectorisation with `omp simd`.
+# multiply-add is intended there; the loops are marked for vectorisation with `omp simd`.
 # Sets kernel_sets, those of this processor, best first; the flags of their sources are set, too.
 
 set(kernel_flags -O3 -ffp-contract=fast -fopenmp-simd -Wno-psabi)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# OptionalParts: what is nice to have. Found or not, the build goes on; Summary.cmake reports it.
+# OptionalParts: optional dependencies. The build works without them; Summary.cmake reports them.
 # Sets MuJoCo_FOUND, MPI_C_FOUND, and in the cache SLEEF_LIBRARY, MVEC_LIBRARY, SPARC_ASAN_WORKS, SPARC_TSAN_WORKS and SPARC_<TOOL>.
 
 include(CheckCSourceCompiles)
@@ -30,7 +30,7 @@ find_library(SLEEF_LIBRARY NAMES sleef)
 find_library(MVEC_LIBRARY NAMES mvec)
 mark_as_advanced(SLEEF_LIBRARY MVEC_LIBRARY)
 
-# sanitizer run-time libraries: asked of the compiler unless this build already uses them
+# sanitizer run-time libraries: found by the compiler unless this build already uses them
 function(sparc_check_sanitizer name flags)
   if(NOT SPARC_SANITIZE AND NOT SPARC_FUZZ)
     set(CMAKE_REQUIRED_FLAGS "-fsanitize=${flags}")

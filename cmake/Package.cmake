@@ -13,8 +13,8 @@ write_basic_package_version_file(sparc-config-version.cmake COMPATIBILITY SameMi
 install(FILES "${PROJECT_BINARY_DIR}/sparc-config.cmake" "${PROJECT_BINARY_DIR}/sparc-config-version.cmake"
   DESTINATION ${package_folder})
 
-# sparc.pc finds its prefix from its own place, so an installed copy can be moved. It tells programs where the library is
-# (rpath): they run without an entry in the cache of the dynamic loader.
+# sparc.pc finds its prefix from its own place, so an installed copy can be moved. It sets the rpath of programs:
+# they run without an entry in the cache of the dynamic loader.
 set(pc_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH pc_to_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" pc_prefix "\${pcfiledir}/${pc_to_prefix}")

@@ -9,7 +9,7 @@ function(sparc_say what)
   message(STATUS "  ${what}${pad}${text}")
 endfunction()
 
-# "found" or the remark on what is missed
+# "found" or a note on what is missing
 function(sparc_say_optional what variable absent)
   if(${variable})
     sparc_say("${what}" "found")

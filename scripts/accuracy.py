@@ -132,7 +132,7 @@ def gru(data, seed):
     torch.set_num_threads(1)
     (x, y), (x_test, y_test) = data.load()
     values = np.concatenate(x, axis=1)
-    mean, deviation = values.mean(axis=1, keepdims=True), values.std(axis=1, keepdims=True) + 1e-8
+    mean, stddev = values.mean(axis=1, keepdims=True), values.std(axis=1, keepdims=True) + 1e-8
     names = sorted(set(y))
 
     class Network(torch.nn.Module):
@@ -148,7 +148,7 @@ def gru(data, seed):
 
     def tensors(series):
         lengths = torch.tensor([one.shape[1] for one in series])
-        array = padded([(one - mean) / deviation for one in series], int(lengths.max()))
+        array = padded([(one - mean) / stddev for one in series], int(lengths.max()))
         return torch.tensor(array.transpose(0, 2, 1), dtype=torch.float32), lengths
 
     (inputs, lengths), (inputs_test, lengths_test) = tensors(x), tensors(x_test)

@@ -6,8 +6,8 @@
 
 Needs torch, the package and a C++ compiler. The layer of PyTorch computes controls, content and coefficients of all steps
 by whole-array operations and loops over time for the recurrence alone. Compiled are its array part and chunks of the loop:
-unrolled over all steps, the graph takes longer to compile than anything here takes to run. Every row says how far outputs
-and gradients lie from the library's."""
+unrolled over all steps, the graph takes longer to compile than anything here takes to run. Every row has the
+distance of outputs and gradients from the library's."""
 import argparse
 import statistics
 import time

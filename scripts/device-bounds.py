@@ -3,7 +3,7 @@
 """device-bounds.py [--out FOLDER]: how fast three GPUs could run the kernels at best, beside the paper's times.
 
 Arithmetic, no measurement: docs/gpu/counts.json (scripts/device-counts.py) has the bytes and issue slots of every kernel,
-DEVICES what data sheets say. A kernel takes at least the larger of its bytes over the bandwidth and its slots over the issue
+DEVICES data sheets. A kernel takes at least the larger of its bytes over the bandwidth and its slots over the issue
 rate; kernels follow each other; launches, caches and latency are not in it. --out writes bounds.md.
 """
 import argparse
@@ -96,7 +96,7 @@ def line_through(points):
 
 
 def slope_lines(counts):
-    """what the paper's batch sweep says of itself: bytes per coordinate at the data sheet's bandwidth"""
+    """the paper's batch sweep: bytes per coordinate at the data sheet's bandwidth"""
     sweep = [(B, both) for B, T, width, both, _ in PAPER[8:]]  # its smallest batches take another path
     constant, slope = line_through(sweep)
     coordinates = 2048 * 2048

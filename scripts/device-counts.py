@@ -29,7 +29,7 @@ ARCHITECTURES = (80, 90, 120)
 MAIN = 120  # whose figures the targets are
 PAPER_H = 1024  # modes of width 2048
 
-# kernel of the table: plan, its kernels, bytes BF16 and FP32 and slots that the design asked for, share of the tokens that
+# kernel of the table: plan, its kernels, bytes BF16 and FP32 and slots of the design, share of the tokens that
 # it sees; matrix products are counted for one architecture only
 Row = collections.namedtuple("Row", "title plan kernels bytes slots share products", defaults=(1, False))
 ROWS = (

@@ -4,10 +4,10 @@
 #
 # Silent, and without touching the network, when nothing of the group is missing. Otherwise installs as root or
 # through password-free sudo; with neither it prints the command to run and stops. On a system without dpkg it
-# says what is needed and leaves the verdict to CMake.
+# prints what is needed and leaves the decision to CMake.
 #
-# The build group asks for the optional packages too, but does not insist: one that cannot be installed is noted in
-# build/unavailable-packages and not tried again while it stands there.
+# The build group includes the optional packages, but does not require them: one that cannot be installed is listed in
+# build/unavailable-packages and not tried again while it is listed there.
 set -euo pipefail
 
 # package[|accepted instead]   command that also satisfies it   reason
@@ -89,7 +89,7 @@ missing() {
 
 # as_root COMMAND...: the command with the rights that apt needs, chosen below
 as_root() { ${sudo:+sudo --non-interactive} env DEBIAN_FRONTEND=noninteractive "$@"; }
-# a fresh machine is often busy with updates of its own: waits for the lock instead of going on without a package
+# a fresh machine is often busy with updates of its own: waits for the lock instead of continuing without a package
 install() { as_root apt-get --option DPkg::Lock::Timeout=300 install --yes --no-install-recommends "$@"; }
 
 # optional_missing: the optional packages that are not there and, in the build group, not known to be unavailable
@@ -122,34 +122,34 @@ needed=()
 optional=()
 if [ "$group" != optional ]; then mapfile -t needed < <(missing "$group"); fi
 if [ "$group" = build ] || [ "$group" = optional ]; then mapfile -t optional < <(optional_missing); fi
-wanted=("${needed[@]}" "${optional[@]}")
-[ ${#wanted[@]} -gt 0 ] || exit 0
+requested=("${needed[@]}" "${optional[@]}")
+[ ${#requested[@]} -gt 0 ] || exit 0
 
 sudo=
 if [ "$(id -u)" != 0 ]; then
   if command -v sudo >/dev/null && sudo --non-interactive true 2>/dev/null; then
     sudo=yes
   else
-    if [ ${#needed[@]} -gt 0 ]; then wanted=("${needed[@]}"); fi
+    if [ ${#needed[@]} -gt 0 ]; then requested=("${needed[@]}"); fi
     echo "${0##*/}: packages are missing and there is neither root nor password-free sudo. Run this, then try again:" >&2
     echo >&2
-    echo "  sudo apt-get update && sudo apt-get install --yes --no-install-recommends ${wanted[*]}" >&2
+    echo "  sudo apt-get update && sudo apt-get install --yes --no-install-recommends ${requested[*]}" >&2
     if [ ${#needed[@]} -gt 0 ]; then exit 1; fi
     echo >&2
-    echo "They are optional: going on without them." >&2
+    echo "They are optional: continuing without them." >&2
     note_unavailable "${optional[@]}"
     exit 0
   fi
 fi
 
-echo "${0##*/}: installing ${wanted[*]}" >&2
+echo "${0##*/}: installing ${requested[*]}" >&2
 as_root apt-get update >&2 || [ ${#needed[@]} = 0 ]
 if [ ${#needed[@]} -gt 0 ]; then install "${needed[@]}" >&2; fi
 
 # one by one: each may be unknown to this release
 for package in "${optional[@]}"; do
   if ! install "$package" >&2; then
-    echo "${0##*/}: warning: $package could not be installed; going on without it" >&2
+    echo "${0##*/}: warning: $package could not be installed; continuing without it" >&2
     note_unavailable "$package"
   fi
 done

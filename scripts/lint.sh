@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # lint.sh BUILD [JOBS]: layout (clang-format), then static analysis (clang-tidy on src with the flags of BUILD's
-# compile_commands.json, cppcheck on src and examples). Every remark is an error.
+# compile_commands.json, cppcheck on src and examples). Every warning is an error.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

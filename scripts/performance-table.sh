@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # performance-table.sh print [FOLDER]|write|check|folder: the one table of figures in docs/performance.md, made from the
 # logs in the folder of the machine that the page shows. print takes those of any FOLDER; write puts the table between
-# the page's markers; check fails when the page has another one; folder says which folder the page shows.
+# the page's markers; check fails when the page has another one; folder prints the folder that the page shows.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -28,7 +28,7 @@ rows() {
     END { for (i = 1; i <= count; i++) print order[i], worst[order[i]], 15, "-", "percent", "true", verdict[order[i]] }'
 }
 
-# machine KEY: what `sparc info` said
+# machine KEY: a line of `sparc info`
 machine() { sed -n "s/^$1 *//p" "$folder/machine.txt"; }
 
 print_table() {

@@ -47,8 +47,8 @@ else
   widths=(64 128 256 512 1024 2048) long=2048
 fi
 
-# say TEXT: where we are, on standard error
-say() { printf '%s: %s (%d s)\n' "${0##*/}" "$1" "$SECONDS" >&2; }
+# progress TEXT: prints the current stage on standard error
+progress() { printf '%s: %s (%d s)\n' "${0##*/}" "$1" "$SECONDS" >&2; }
 
 # bench FILE ARGUMENT...: a run of `sparc bench` into a file. A missed goal (status 1) is a result, and is in the file.
 bench() {
@@ -75,7 +75,7 @@ measure_goals() {
   bench goals.jsonl --json --seconds "$goals_seconds" goals
   bench goals.jsonl --json train
   [ "${QUICK:-0}" != 1 ] || return 0
-  say PyTorch
+  progress PyTorch
   "${PYTHON:-python3}" scripts/torch-rival.py "$sparc" >>"$new/goals.jsonl" || status=$?
   case $status in
   0 | 1 | 77) ;; # all reached, one missed, no PyTorch
@@ -122,7 +122,7 @@ if [ $# -gt 1 ]; then
   cp "$folder"/*.txt "$folder"/*.jsonl "$new"
 fi
 for part in "${parts[@]}"; do
-  say "$part"
+  progress "$part"
   rm -f "$new/$part.txt" "$new/$part.jsonl"
   "measure_$part"
 done
@@ -137,18 +137,18 @@ keys="growth axis B T H mode_steps seconds ns_per_mode_step deviation memory_byt
       sprintf("%+.1f%%", 100 * $9), sprintf("%.0f", $10), $11 == "-" ? "-" : sprintf("%.0f", $11) }' >"$new/growth.txt"
 
 # what was measured outlives a figure that cannot be drawn
-trap 'say "not finished: what there is is in $new"' EXIT
+trap 'progress "not finished: partial results are in $new"' EXIT
 
 # ---- figures ------------------------------------------------------------------------------------
 
 if ! command -v gnuplot >/dev/null; then
-  say "no gnuplot, so no figures"
+  progress "no gnuplot, so no figures"
 else
   points=$new/points
   mkdir "$points"
 
   # series NAME FILE KEY STAGE FILTER: "x seconds" of the problems that the filter, an awk pattern of the problem's text
-  # p, lets through; x is the number behind the key, or the number of threads
+  # p, lets through; x is the number after the key, or the number of threads
   series() {
     "${columns[@]}" -v keys="problem stage threads seconds" "$new/$2" | awk -F '\t' -v key="$3" -v stage="$4" '
       { p = $1 }
@@ -193,4 +193,4 @@ mkdir -p "$folder"
 mv -f "$new"/* "$folder"
 trap 'rm -rf "$new"' EXIT
 [ "$folder" != "$shown" ] || scripts/performance-table.sh write
-say "done: $folder"
+progress "done: $folder"

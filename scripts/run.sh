@@ -11,7 +11,7 @@ build=$1
 scripts/install-packages.sh optional || true
 
 printf '\n$ %s\n' "$build/sparc demo"
-show() { # copies the output, and says where to look
+show() { # copies the output and prints where the results are
   local line
   while IFS= read -r line; do
     printf '%s\n' "$line"

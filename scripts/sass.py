@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """sass.py: executes the machine code of an NVIDIA kernel, as nvdisasm prints it, on the CPU, to count what it issues.
 
-One lane stands for each warp: the first, which takes every path that its warp takes in kernels that branch on the work-item
+One lane is run per warp: the first, which takes every path that its warp takes in kernels that branch on the work-item
 the way ours do. Warps take turns at barriers. Global memory holds 0.5 wherever nothing was stored. Instructions with a false
 predicate are counted: they occupy their issue slot. Loops and branches run as on a GPU, so unrolled code that is never
 reached, slow paths of division and roots, and tails of sequences count as often as they run.
@@ -432,10 +432,10 @@ def fsel(w, modifiers, operands):
 
 
 def chooses_smaller(w, operands):
-    """registers, and whether min or max is wanted: the first predicate behind the registers"""
+    """registers, and whether min or max is selected: the first predicate after the registers"""
     registers = [i for i, o in enumerate(operands) if not re.match(r"!?U?P", o)]
-    behind = operands[registers[-1] + 1:]
-    return [operands[i] for i in registers], w.predicate(behind[0]) if behind else True
+    after = operands[registers[-1] + 1:]
+    return [operands[i] for i in registers], w.predicate(after[0]) if after else True
 
 
 def minimum(w, modifiers, operands):
@@ -552,7 +552,7 @@ def move(w, modifiers, operands):
 
 
 def hfma2(w, modifiers, operands):
-    """used to load a constant: two halves behind -RZ, RZ"""
+    """used to load a constant: two halves after -RZ, RZ"""
     def half(text):
         return struct.unpack("<H", struct.pack("<e", float(text)))[0]
     if re.match(r"-?\d", operands[-1]) and re.match(r"-?\d", operands[-2]):
@@ -726,8 +726,8 @@ EXAMPLE = """
 def test():
     group = Group(read_kernels(EXAMPLE)["example"], 90, [("pointer", 0), ("long", 0), ("int", 5)])
     issued = group.run()
-    wanted = {"S2R": 8, "MOV": 8, "LDC": 8, "IADD3": 40, "FFMA": 40, "ISETP": 48, "BRA": 48, "BAR": 8, "STS": 1, "EXIT": 8}
-    assert dict(issued) == wanted, dict(issued)
+    expected = {"S2R": 8, "MOV": 8, "LDC": 8, "IADD3": 40, "FFMA": 40, "ISETP": 48, "BRA": 48, "BAR": 8, "STS": 1, "EXIT": 8}
+    assert dict(issued) == expected, dict(issued)
     assert group.memory["local"] == {0x10: 5}
     try:
         Group(read_kernels(EXAMPLE.replace("FFMA", "FOO"))["example"], 90, [("pointer", 0), ("long", 0), ("int", 5)]).run()

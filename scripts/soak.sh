@@ -6,11 +6,11 @@
 # other, and every command that can be resumed (train, rl, learn, lab run) its share of SOAK_KILLS (1000) kills: it is
 # killed at a random moment, resumed, killed again, and in the end its files must be those of a run that was left alone.
 #
-# SOAK_FOLDER (build/soak) keeps counts, corpora and crashes; a second start goes on there. SOAK_SECONDS (no limit) ends
+# SOAK_FOLDER (build/soak) keeps counts, corpora and crashes; a second start resumes there. SOAK_SECONDS (no limit) ends
 # it after the round under way. SOAK_ONLY is a pattern of names, SOAK_NICE (10) the priority.
 #
 # The log SOAK_LOG (tests/soak/log.tsv) has a line for each target and day: what was reached by then, with the commit of
-# the last round. Coverage in edges and features at half of the executions and at the end tells whether the second half
+# the last round. Coverage in edges and features at half of the executions and at the end shows whether the second half
 # found anything. Exit code 1: crashes or mismatches.
 # shellcheck disable=SC2317 # functions are called by the names that they are made of
 set -euo pipefail
@@ -115,7 +115,7 @@ rl_line() {
 }
 rl_files() { digest "$1" run/config.json run/last.safetensors run/metrics.jsonl run/metrics.csv; }
 
-# the learner's file knows how many steps it has seen; the stream goes on behind them
+# the learner's file stores its number of steps; the stream continues after them
 learn_line() {
   local seen=0 how=(--modes 4)
   if [ -e "$1/learner.safetensors" ]; then

@@ -41,7 +41,7 @@ BEGIN {
 # number KEY: of the JSON objects on standard input, one a line
 number() { grep -o "\"$1\":[0-9.e+-]*" | cut -d: -f2; }
 
-# row CELL ARGUMENT...: error relative to the naive answer's, over the whole stream and over its last 1000 truths, mean
+# row CELL ARGUMENT...: error relative to the baseline's, over the whole stream and over its last 1000 targets, mean
 # and range over the seeds
 row() {
   local cell=$1 seed

@@ -5,7 +5,7 @@
 #
 # Compiler and emulator come from install-packages.sh. The arm64 libraries are unpacked into BUILD/sysroot by an apt of
 # their own, with its lists and its idea of the architecture there too: the system learns of no second architecture.
-# Where tools or packages cannot be had, nothing is tested, and that is said: exit status 77.
+# Without the tools or packages nothing is tested, with a message: exit status 77.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -30,7 +30,7 @@ private_apt() {
   APT_CONFIG=$build/apt/apt.conf "$@"
 }
 
-# the packages and the libraries that they stand for; the C library comes with the cross compiler
+# the packages and their libraries; the C library comes with the cross compiler
 fetch() {
   local libraries
   private_apt apt-get update || return

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # test-cluster.sh BUILD [TEST...]: a grid of small runs on a real Slurm of one node and under GNU parallel, and runs on several ranks of
-# an MPI job; says what ran and what was skipped, and fails if anything that ran failed, or if nothing did.
+# an MPI job; reports what ran and what was skipped, and fails if anything that ran failed, or if nothing did.
 #
 # Runs on ranks are those of tests/cli/ranks.sh and ranks_rl.sh, with 1 and 2 threads at every number of ranks, and with 20
 # kills each.
 #
 # Each scheduler gets the list that `sparc lab jobs` prints for it. In the middle of it one runner is killed with
-# SIGKILL. In the end every run must have been finished exactly once: each says so in one line of JSON, and its weights
-# must be those of a run that nobody disturbed. The daemons of Slurm listen on ports of their own with a key of their
+# SIGKILL. In the end every run must have been finished exactly once: each prints one line of JSON, and its weights
+# must be those of an undisturbed run. The daemons of Slurm listen on ports of their own with a key of their
 # own, keep their files in a scratch folder and are stopped in the end.
 set -euo pipefail
 
@@ -33,8 +33,8 @@ leave() {
 }
 trap leave EXIT
 
-say() { printf '%-14s %s\n' "$1" "$2"; }
-skip() { say "$1" "SKIPPED: $2"; }
+report() { printf '%-14s %s\n' "$1" "$2"; }
+skip() { report "$1" "SKIPPED: $2"; }
 
 export OMP_WAIT_POLICY=passive OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 unset SPARC_DATA
@@ -53,25 +53,25 @@ cat >'the grid.json' <<'END'
 END
 runs=(short/sparc/s0 short/rtu/s0 long/sparc/s0 long/rtu/s0 short/sparc/s1 short/rtu/s1 long/sparc/s1 long/rtu/s1)
 
-# check NAME OUT LINES: every run of OUT has the weights of the reference and stands once in the lines
+# check NAME OUT LINES: every run of OUT has the weights of the reference and is once in the lines
 check() {
   local name=$1 out=$2 lines=$3 run count
   for run in "${runs[@]}"; do
     count=$(grep -c "\"job\":\"$run\"" "$lines" || true)
     if [ "$count" != 1 ]; then
-      say "$name" "FAILED: $run was finished $count times, expected once"
+      report "$name" "FAILED: $run was finished $count times, expected once"
       return 1
     fi
     if ! cmp -s "reference/cluster/$run/last.safetensors" "$out/cluster/$run/last.safetensors"; then
-      say "$name" "FAILED: the weights of $run differ from those of an undisturbed run"
+      report "$name" "FAILED: the weights of $run differ from those of an undisturbed run"
       return 1
     fi
   done
   if [ "$("$sparc" lab status 'the grid.json' --out "$out" --json | grep -c '"state":"done"')" != ${#runs[@]} ]; then
-    say "$name" "FAILED: not every run is done"
+    report "$name" "FAILED: not every run is done"
     return 1
   fi
-  say "$name" "ok: ${#runs[@]} runs, each finished once, one killed in between"
+  report "$name" "ok: ${#runs[@]} runs, each finished once, one killed in between"
 }
 
 # kill_one OUT RUN: waits until a run is under way, then kills the runner that has claimed it
@@ -101,7 +101,7 @@ test_parallel() {
   local scheduler=$!
   kill_one 'out of parallel' long/sparc/s0
   if wait "$scheduler"; then
-    say parallel "FAILED: GNU parallel did not notice that a command was killed"
+    report parallel "FAILED: GNU parallel did not notice that a command was killed"
     return 1
   fi
   # the old list, and one that is printed now: what is finished is left alone
@@ -118,7 +118,7 @@ test_make() {
   local scheduler=$!
   kill_one 'out of $make' long/sparc/s0
   if wait "$scheduler"; then
-    say make "FAILED: make did not notice that a command was killed"
+    report make "FAILED: make did not notice that a command was killed"
     return 1
   fi
   make -j 2 -f list.mk >>lines
@@ -200,10 +200,10 @@ test_array() {
   cat slurm-*.out >lines
   check slurm 'out of slurm' lines
   if ! grep -q 'rtu' 'out of slurm/cluster/table.txt' || grep -q 'stopped' 'out of slurm/cluster/table.txt'; then
-    say slurm "FAILED: the table was not made in the end"
+    report slurm "FAILED: the table was not made in the end"
     return 1
   fi
-  # nothing is left, and the same array once more finishes nothing twice
+  # nothing is left, and the same array again finishes nothing twice
   "$sparc" lab jobs 'the grid.json' --out 'out of slurm' --format slurm >'the rest.sh'
   [ ! -s 'the rest.sh' ]
   bash 'the array.sh' >submitted
@@ -212,7 +212,7 @@ test_array() {
   check slurm 'out of slurm' lines
 }
 
-# an entry at its limit of time is told by SIGUSR1, saves, and is queued again
+# an entry at its time limit gets SIGUSR1, saves, and is queued again
 test_requeue() {
   rm -f slurm-*.out
   "$sparc" lab jobs 'the grid.json' --tasks long --methods sparc --seeds 1 --out 'out of requeue' --format slurm >'one.sh'
@@ -227,10 +227,10 @@ test_requeue() {
   [ "$(cat slurm-*.out | grep -c '"job":"long/sparc/s0"')" = 1 ]
   [ "$(scontrol show job "${id}_0" | grep -o 'Restarts=[0-9]*')" = Restarts=1 ]
   cmp -s reference/cluster/long/sparc/s0/last.safetensors 'out of requeue/cluster/long/sparc/s0/last.safetensors'
-  say requeue "ok: saved at SIGUSR1, queued again, the same weights in the end"
+  report requeue "ok: saved at SIGUSR1, queued again, the same weights in the end"
 }
 
-# a training run on two ranks as docs/cluster.md submits it: told by SIGUSR1, it saves and is queued again
+# a training run on two ranks as docs/cluster.md submits it: at SIGUSR1 it saves and is queued again
 test_training() {
   local options=(train tracking --modes 4 --batch 4 --updates 600 --validate-every 10 --shards 2 --threads 1 --quiet) id file _
   "$sparc" "${options[@]}" --out alone >/dev/null
@@ -252,14 +252,14 @@ END
   [ "$(scontrol show job "$id" | grep -o 'Restarts=[0-9]*')" = Restarts=1 ]
   [ "$(grep -c 'interrupted after update' train.out)" = 1 ]
   for file in last.safetensors best.safetensors metrics.jsonl; do cmp "alone/$file" "train/$file"; done
-  say training "ok: two ranks saved at SIGUSR1, queued again, the same files in the end"
+  report training "ok: two ranks saved at SIGUSR1, queued again, the same files in the end"
 }
 
 # the daemons end with the subshell of the test
 test_slurm() {
   trap stop_daemons EXIT
   if ! start_slurm; then
-    say slurm "FAILED: its daemons did not come up"
+    report slurm "FAILED: its daemons did not come up"
     return 1
   fi
   test_array
@@ -278,12 +278,12 @@ test_ranks() {
     code=0
     SPARC=$sparc SPARC_SOURCE_DIR=$root SPARC_ALL=1 SPARC_KILLS=20 bash "$root/tests/cli/$script.sh" >"$log" 2>&1 || code=$?
     if [ $code = 77 ]; then
-      say $script "SKIPPED: $(tail -n 1 "$log" | sed 's/^skipped: //')"
+      report $script "SKIPPED: $(tail -n 1 "$log" | sed 's/^skipped: //')"
     elif [ $code != 0 ]; then
       cat "$log"
       return 1
     else
-      say $script "ok: $(grep ' kills of live runs' "$log")"
+      report $script "ok: $(grep ' kills of live runs' "$log")"
     fi
   done
 }
@@ -310,7 +310,7 @@ attempt() {
   set -e
   if [ $code != 0 ]; then
     failed=$((failed + 1))
-    say "$name" "FAILED (code $code)"
+    report "$name" "FAILED (code $code)"
   fi
 }
 

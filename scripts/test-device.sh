@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # test-device.sh BUILD [SHAPES [GATE...]]: every gate of the kernels of devices, or those that are named. A gate that cannot
-# run says why; one that runs must also notice a mistake that is planted in the kernels for it. SHAPES random shapes are
+# run reports why; one that runs must also notice a mistake that is planted in the kernels for it. SHAPES random shapes are
 # compared with the reference (60).
 set -euo pipefail
 export LC_ALL=C
@@ -70,7 +70,7 @@ gate_vectors() {
   damaged_vector
 }
 
-# a vector whose first input differs: its results are not those that stand beside it, nor have they the committed bits
+# a vector whose first input differs: its results are neither the stored ones nor bit-identical to the committed ones
 damaged_vector() {
   local name=sparc-one.safetensors at byte
   cp "$vectors/$name" "$scratch/$name"
@@ -133,7 +133,7 @@ gate_sanitizer() {
   if run sanitized store || ! grep -q heap-buffer-overflow "$scratch/out"; then
     failed sanitizer "the planted mistake 'store' was not noticed"
   else
-    ran sanitizer "planted: a store behind the end: noticed"
+    ran sanitizer "planted: a store past the end: noticed"
   fi
 }
 
@@ -141,7 +141,7 @@ gate_sanitizer() {
 
 # Oclgrind claims neither fused multiply-add nor rounded division, and can be given small work-groups
 refusals() {
-  refused() { # SENTENCE VARIABLE=VALUE...
+  refused() { # MESSAGE VARIABLE=VALUE...
     if run env OCL_ICD_VENDORS="$scratch/vendors" "${@:2}" "$build/sparc" check --device opencl "$vectors/sparc-one.safetensors" ||
       ! grep -qF -- "$1" "$scratch/out"; then
       failed oclgrind "a device that cannot is not refused: $1"
@@ -176,7 +176,7 @@ gate_oclgrind() {
       return
     fi
   done
-  ran oclgrind "planted: missing barrier, store behind the end, return before a barrier: noticed"
+  ran oclgrind "planted: missing barrier, store past the end, return before a barrier: noticed"
   refusals
 }
 
@@ -290,12 +290,12 @@ clang_opencl() {
 
 amd() {
   local architecture most i
-  # clang 15 uses 128 of the 256 registers of gfx1100, whatever its attributes say: the adjoint of RG-LRU by pairs spills 172 bytes
+  # clang 15 uses 128 of the 256 registers of gfx1100, whatever its attributes: the adjoint of RG-LRU by pairs spills 172 bytes
   for architecture in gfx906 gfx90a gfx1100; do
     most=0
     if [ $architecture = gfx1100 ]; then most=172; fi
     if ! "$opencl_clang" -target amdgcn-amd-amdhsa -mcpu=$architecture -nogpulib -x cl -S -o /dev/null - </dev/null 2>/dev/null; then
-      skipped clang "$architecture: this clang does not know it"
+      skipped clang "$architecture: not supported by this clang"
       continue
     fi
     : >"$scratch/log"

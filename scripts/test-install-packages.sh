@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# test-install-packages.sh: install-packages.sh on machines made of stand-ins. A folder that is the whole PATH holds
-# fake dpkg-query, apt-get, sudo and id; the fakes write what they were asked to a log.
+# test-install-packages.sh: install-packages.sh on simulated machines. A folder that is the whole PATH holds
+# fake dpkg-query, apt-get, sudo and id; the fakes log their arguments.
 set -euo pipefail
 
 work=$(mktemp -d)
@@ -14,7 +14,7 @@ failures=0
 install='^apt-get --option DPkg::Lock::Timeout=[0-9]* install' # waits for a package manager that is at work
 
 # machine [dpkg] [apt] [sudo] [root]: a PATH with the real small tools and the named fakes. INSTALLED is what
-# dpkg-query knows (a glob), BROKEN what apt-get cannot install.
+# dpkg-query lists (a glob), BROKEN what apt-get cannot install.
 machine() {
   rm -rf "${work:?}/bin" "$work/log" "$work/build"
   mkdir "$work/bin"
@@ -41,10 +41,10 @@ run() {
     bash "$script" "$@" >"$work/output" 2>&1 </dev/null || status=$?
 }
 
-# expect NAME STATUS: the exit status; says(), did() and silent() look further
+# expect NAME STATUS: the exit status; prints(), did() and silent() check more
 expect() { name=$1; [ $status = "$2" ] || bad "exit status $status, expected $2"; }
 bad() { echo "FAILED $name: $1"; sed 's/^/  output: /' "$work/output"; sed 's/^/  log: /' "$work/log"; failures=$((failures + 1)); }
-says() { grep -q -e "$1" "$work/output" || bad "the output does not say: $1"; }
+prints() { grep -q -e "$1" "$work/output" || bad "the output does not contain: $1"; }
 did() { grep -q -e "$1" "$work/log" || bad "not done: $1"; }
 did_not() { if grep -q -e "$1" "$work/log"; then bad "done, but should not be: $1"; fi; }
 silent() { [ ! -s "$work/output" ] || bad "not silent"; [ ! -s "$work/log" ] || bad "called a package tool"; }
@@ -66,7 +66,7 @@ did "$install --yes --no-install-recommends libmujoco-dev\$"
 machine dpkg apt root
 BROKEN='libmujoco-dev' run
 expect "an optional package cannot be installed" 0
-says 'warning: libmujoco-dev could not be installed'
+prints 'warning: libmujoco-dev could not be installed'
 did 'libblis-serial-dev'
 
 machine dpkg apt root
@@ -76,13 +76,13 @@ expect "a needed package cannot be installed" 100
 machine dpkg apt
 run
 expect "neither root nor sudo" 1
-says '^  sudo apt-get update && sudo apt-get install --yes --no-install-recommends gcc g++ .*libcmocka-dev$'
+prints '^  sudo apt-get update && sudo apt-get install --yes --no-install-recommends gcc g++ .*libcmocka-dev$'
 did_not 'apt-get'
 
 machine dpkg apt locked-sudo
 run
 expect "sudo wants a password" 1
-says '^  sudo apt-get update'
+prints '^  sudo apt-get update'
 did_not 'apt-get'
 
 machine dpkg apt sudo
@@ -91,7 +91,7 @@ expect "sudo without a password" 0
 did '^sudo .*apt-get update$'
 did "$install .*libcmocka-dev\$"
 
-# everything but MuJoCo: the names below are what the build group and the rest of the optional one ask for
+# everything but MuJoCo: the names below are what the build group and the rest of the optional one request
 all_but_mujoco='@(gcc|g++|libc6-dev|make|cmake|pkgconf|lib@(blis-serial|jansson|random123|cmocka|sleef|openmpi)-dev|openmpi-bin|zlib1g-dev|gnuplot-nox|python3-numpy|pocl-opencl-icd|ocl-icd-libopencl1|opencl-c-headers)'
 
 machine dpkg apt root
@@ -106,20 +106,20 @@ did_not 'cmocka'
 machine dpkg apt root
 INSTALLED=$all_but_mujoco BROKEN='*' run
 expect "only MuJoCo is missing, and there is no network" 0
-says 'warning: libmujoco-dev could not be installed'
+prints 'warning: libmujoco-dev could not be installed'
 : >"$work/log"
 INSTALLED=$all_but_mujoco BROKEN='*' run
 expect "the same again" 0
 silent
 INSTALLED=$all_but_mujoco run optional
-expect "the same, asked for" 0
+expect "the same, requested" 0
 did 'libmujoco-dev$'
 
 machine dpkg apt
 INSTALLED=$all_but_mujoco run
 expect "only MuJoCo is missing, neither root nor sudo" 0
-says '^  sudo apt-get update && sudo apt-get install --yes --no-install-recommends libmujoco-dev$'
-says 'going on without'
+prints '^  sudo apt-get update && sudo apt-get install --yes --no-install-recommends libmujoco-dev$'
+prints 'continuing without'
 : >"$work/log"
 INSTALLED=$all_but_mujoco run
 silent
@@ -145,13 +145,13 @@ did_not 'gnuplot'
 machine root
 run
 expect "not Debian" 0
-says 'not a Debian system'
-says 'libjansson-dev'
+prints 'not a Debian system'
+prints 'libjansson-dev'
 
 machine dpkg apt root
 run nonsense
 expect "an unknown group" 2
-says '^usage:'
+prints '^usage:'
 did_not 'apt-get'
 
 [ $failures = 0 ] || exit 1

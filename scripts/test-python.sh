@@ -23,7 +23,7 @@ wheel=$(ls "$build"/wheels/*.whl)
 echo "wheel: $(basename "$wheel"), $(du -h "$wheel" | cut -f 1)"
 "$python" -m pip --quiet install "$wheel" numpy pandas
 for package; do
-  "$python" -m pip --quiet install "$package" 2>/dev/null || echo "skipped: $package cannot be installed; its tests say so"
+  "$python" -m pip --quiet install "$package" 2>/dev/null || echo "skipped: $package cannot be installed; no tests of it"
 done
 
 # every library but the C library's own comes from the wheel, and OpenMP is not among them

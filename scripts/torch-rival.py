@@ -10,7 +10,7 @@ onnxruntime and onnx are installed, its GRU is the rival of ours: one step in a 
 a step of its many, which share one product with the inputs, against one step of ours. Neither the build nor a test needs
 this.
 
-Exit status: 0 every demand reached, 1 one missed or a wrong answer, 77 PyTorch is not installed.
+Exit status: 0 every demand reached, 1 one missed or a wrong result, 77 PyTorch is not installed.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def mixer(p, x, content, mask=None, state=None):
     return torch.cat((h.real, h.imag), -1)
 
 
-# ---- truth ----------------------------------------------------------------------------------------
+# ---- reference ------------------------------------------------------------------------------------
 
 
 def read_vector(path):
@@ -83,7 +83,7 @@ def read_vector(path):
 
 
 def verify(tool, path):
-    """The rival and the tool both give the answers of a golden vector; returns the largest E_norm of the rival."""
+    """The rival and the tool both reproduce a golden vector; returns the largest E_norm of the rival."""
     v = read_vector(path)
     inputs = {name: v[name].requires_grad_() for name in v if name.startswith("param.") or name in ("x", "state0")}
     p = {name.removeprefix("param."): value for name, value in inputs.items()}
@@ -178,7 +178,7 @@ def measure(options, run, problem, stage):
     return min(rivals), min(ours)
 
 
-def judge(options, goal, run, problem, stage, demand, stretch=None, parts=1, **further):
+def compare(options, goal, run, problem, stage, demand, stretch=None, parts=1, **further):
     """measures and prints one goal; true: its demand, if it has one, is reached. The rival's seconds are those of one of
     the `parts` of ours."""
     rival, ours = measure(options, run, problem, stage)
@@ -210,19 +210,19 @@ def main():
         goal = f"eager PyTorch / mixer f+b without projection, ({B},{T},{D}), 1 thread"
         problem = f"mixer:B{B}:T{T}:D{D}:noproj"
         # one call for everything, as a user would make it
-        good &= judge(options, goal, mixer_pass(B, T, D), problem, "one call", demand, stretch, rival_e_norm=error,
+        good &= compare(options, goal, mixer_pass(B, T, D), problem, "one call", demand, stretch, rival_e_norm=error,
                       **versions)
     B, T, width, demand = GRU
-    good &= judge(options, f"PyTorch nn.GRU / GRU f+b, ({B},{T},{width}), 1 thread", gru_pass(B, T, width),
+    good &= compare(options, f"PyTorch nn.GRU / GRU f+b, ({B},{T},{width}), 1 thread", gru_pass(B, T, width),
                   f"mixer:B{B}:T{T}:D{width}:H{width}:cell=gru", "forward+backward", demand, **versions)
     steps, width, demand = GRU_STEP
     one, many = gru_step_pass(1, width), gru_step_pass(steps, width)
     if one and many:
         step, sequence = f"step:H{width}:D{width}:cell=gru", f"mixer:B1:T{steps}:D{width}:H{width}:cell=gru"
-        good &= judge(options, f"onnxruntime GRU, one step / GRU step, {width} x {width}", one, step, "step", demand)
-        good &= judge(options, f"onnxruntime GRU, a step of {steps} in one call / GRU step, {width} x {width}", many, step,
+        good &= compare(options, f"onnxruntime GRU, one step / GRU step, {width} x {width}", one, step, "step", demand)
+        good &= compare(options, f"onnxruntime GRU, a step of {steps} in one call / GRU step, {width} x {width}", many, step,
                       "step", demand)
-        good &= judge(options, f"onnxruntime GRU / GRU, {steps} steps in one call, {width} x {width}", many, sequence,
+        good &= compare(options, f"onnxruntime GRU / GRU, {steps} steps in one call, {width} x {width}", many, sequence,
                       "forward", None, parts=steps)
     return 0 if good else 1
 

@@ -15,7 +15,7 @@ if [ ${#names[@]} = 0 ]; then
     rl_run run safetensors settings sparc statistics tasks text_table)
 fi
 
-# valgrind does not know AVX-512
+# valgrind does not support AVX-512
 export SPARC_KERNEL=baseline OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive build
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
