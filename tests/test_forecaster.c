@@ -273,7 +273,7 @@ static void streams_are_forecast(void **state) {
   (void)state;
   result r[2];
   run(seasonal, 1500, 200, r);
-  /* the noise has the variance 0.25, so a seasonal persistence forecast has the error 0.5 */
+  /* the noise has the variance 0.25, so a seasonal naive forecast has the error 0.5 */
   for (int j = 0; j < 2; j++) {
     if (!(r[j].loss < 0.42)) fail_msg("seasonal, horizon %d: %g", one_and_six[j], r[j].loss);
     if (!(r[j].covered > 0.88 && r[j].covered < 0.92)) fail_msg("covered %g", r[j].covered);
