@@ -9,7 +9,7 @@
  *   SPARC_FAULT_COUNT  a file that gets a line with the number of such calls, from every process
  *
  * What the C library's streams do inside of it cannot be reached from here. So streams are made of functions that call
- * the ones below, and fileno knows their descriptors.
+ * the ones below, and fileno returns their descriptors.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -429,7 +429,7 @@ static void spoil(double *values, size_t count, const float *extremes, uint32_t 
 }
 
 /* any finite parameters, or inputs up to 1e30. With one input a projection cannot overflow in both directions at once,
- * so there the forward stands both together. */
+ * so there the forward pass stays finite with both together. */
 static void test_extremes_stay_finite(void **state) {
   (void)state;
   const float params[] = {-FLT_MAX, -1e30f, -300, -1e-30f, 0, 1e-30f, 300, 1e15f, 1e30f, FLT_MAX};

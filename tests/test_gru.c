@@ -98,7 +98,7 @@ static void set_block(problem *p, const char *name, double value) {
   for (size_t i = 0; i < block->size; i++) p->params[block->offset + i] = value;
 }
 
-/* z = 1 keeps the state; z = 0 and r = 0 forget it, but for c_n, which stands after the reset gate */
+/* z = 1 keeps the state; z = 0 and r = 0 forget it, but for c_n, which comes after the reset gate */
 static void test_gates(void **state) {
   (void)state;
   enum { H = 5 };

@@ -101,8 +101,8 @@ static void test_events(void **state) {
   assert_true(w.loss[UPDATES - 1] < w.loss[0]);
 }
 
-/* stopped at an update between checkpoints, at a checkpoint, before the last update; then opened by its folder alone,
- * or described once more */
+/* stopped at an update between checkpoints, at a checkpoint, before the last update; then loaded from its folder alone,
+ * or created with its configuration */
 static void test_stop_and_resume(void **state) {
   (void)state;
   static const struct {

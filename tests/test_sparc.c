@@ -89,8 +89,8 @@ static void spoil_inputs(problem *p, sparc_random *stream) {
   for (size_t i = 0; i < (size_t)(p->B * p->T * p->D); i++) p->x[i] = (double)inputs[sparc_random_below(stream, 6)];
 }
 
-/* any finite parameter, or inputs up to 1e30: no NaN; with bounded content and shared controls the forward stands both
- * at once. Gradients of linear content, and of both at once, can truly exceed what float holds. */
+/* any finite parameter, or inputs up to 1e30: no NaN; with bounded content and shared controls the forward pass
+ * allows both at once. Gradients of linear content, and of both at once, can truly exceed what float holds. */
 static void test_extreme_values(void **state) {
   (void)state;
   sparc_random stream;

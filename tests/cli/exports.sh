@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# exports.sh: files as NumPy and spreadsheets write them, read alike by data, train, eval and predict; what is said when
-# something is not what it should be.
+# exports.sh: files as NumPy and spreadsheets write them, read alike by data, train, eval and predict; messages
+# about invalid files.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 unset SPARC_DATA
