@@ -399,9 +399,12 @@ static exit_code load_and_describe(const char *who, const data_settings *setting
 static exit_code run_data(int argc, char **argv) {
   data_settings settings = {.name = NULL};
   const settings_binding binding = {
-      .part = {{&data_table, &settings, &settings.given},
-               {&read_settings, &settings.read, &settings.read_given},
-               {&tool_table, &settings.tool, &settings.tool.given, .without = "config quiet progress"}}};
+      .part = {{.table = &data_table, .at = &settings, .given = &settings.given},
+               {.table = &read_settings, .at = &settings.read, .given = &settings.read_given},
+               {.table = &tool_table,
+                .at = &settings.tool,
+                .given = &settings.tool.given,
+                .without = "config quiet progress"}}};
   cli_sources *sources;
   const cli_usage usage = {
       .options = {data_options, read_options, tool_options}, .doc = doc, .arguments = "[NAME|FILE|-]"};

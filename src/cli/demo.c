@@ -233,7 +233,8 @@ static exit_code run_demo(int argc, char **argv) {
   demo_settings s = {.cells = NULL};
   tool_settings tool = {.config = NULL};
   const settings_binding binding = {
-      .part = {{&demo_table, &s, &s.given}, {&tool_table, &tool, &tool.given, .without = "config"}}};
+      .part = {{.table = &demo_table, .at = &s, .given = &s.given},
+               {.table = &tool_table, .at = &tool, .given = &tool.given, .without = "config"}}};
   cli_sources *sources;
   const sparc_status status = cli_settings_read(
       argc, argv, &(cli_usage){.options = {demo_options, tool_options}, .doc = doc}, &binding, &sources);

@@ -391,9 +391,9 @@ static sparc_status evaluate_either(eval_settings *s) {
 static exit_code run_eval(int argc, char **argv) {
   eval_settings settings = {.who = argv[0]};
   const settings_binding binding = {
-      .part = {{&eval_table, &settings, &settings.given},
-               {&read_settings, &settings.read, &settings.read_given, .without = "unlabelled"},
-               {&tool_table, &settings.tool, &settings.tool.given, .without = "config"}}};
+      .part = {{.table = &eval_table, .at = &settings, .given = &settings.given},
+               {.table = &read_settings, .at = &settings.read, .given = &settings.read_given, .without = "unlabelled"},
+               {.table = &tool_table, .at = &settings.tool, .given = &settings.tool.given, .without = "config"}}};
   const cli_usage usage = {.options = {eval_options, read_options, tool_options},
                            .doc = doc,
                            .arguments = "MODEL FILE|NAME\n--baseline=NAME FILE|NAME"};
@@ -401,7 +401,8 @@ static exit_code run_eval(int argc, char **argv) {
   sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
   if (status == SPARC_OK) {
     const settings_binding of_tool = {
-        .part = {{&eval_table, &settings, &settings.given}, {&tool_table, &settings.tool, &settings.tool.given}}};
+        .part = {{.table = &eval_table, .at = &settings, .given = &settings.given},
+                 {.table = &tool_table, .at = &settings.tool, .given = &settings.tool.given}}};
     settings_fill_defaults(&of_tool, DEFAULT_DATA);
     if (!settings_is_given(&binding, settings_find(&binding, "part"))) settings.part = -1;
     if (!settings_is_given(&binding, settings_find(&binding, "baseline"))) settings.baseline = -1;

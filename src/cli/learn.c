@@ -367,8 +367,8 @@ static exit_code run_learn(int argc, char **argv) {
   if (status == SPARC_OK && !c.options.input) status = fail(SPARC_INVALID, "expected a FILE, or - for standard input");
   exit_code code;
   if (status == SPARC_OK) {
-    const settings_binding of_tool = {
-        .part = {{&tool_table, &c.tool, &c.tool.given}, {&learn_table, &c.options, &c.options.given}}};
+    const settings_binding of_tool = {.part = {{.table = &tool_table, .at = &c.tool, .given = &c.tool.given},
+                                               {.table = &learn_table, .at = &c.options, .given = &c.options.given}}};
     settings_fill_defaults(&of_tool, DEFAULT_DATA);
     interrupt_catch();
     /* a file size limit must give an error like a full disk, not a signal */

@@ -477,15 +477,19 @@ static sparc_status check_input(const predict_settings *s) {
 
 static exit_code run_predict(int argc, char **argv) {
   predict_settings settings = {.model = NULL};
-  const settings_binding binding = {.part = {{&predict_table, &settings, &settings.given},
-                                             {&read_settings, &settings.read, &settings.read_given,
+  const settings_binding binding = {.part = {{.table = &predict_table, .at = &settings, .given = &settings.given},
+                                             {.table = &read_settings,
+                                              .at = &settings.read,
+                                              .given = &settings.read_given,
                                               .without = "context format validation split folds fold"}}};
   cli_sources *sources;
   const cli_usage usage = {.options = {predict_options, read_options}, .doc = doc, .arguments = "MODEL FILE|-"};
   sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
   if (status == SPARC_OK) status = check_input(&settings);
   if (status == SPARC_OK) {
-    settings_fill_defaults(&(settings_binding){.part = {{&predict_table, &settings, &settings.given}}}, DEFAULT_DATA);
+    settings_fill_defaults(
+        &(settings_binding){.part = {{.table = &predict_table, .at = &settings, .given = &settings.given}}},
+        DEFAULT_DATA);
     status = predict(argv[0], &settings);
   }
   if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());

@@ -90,7 +90,7 @@ static void show_start(rl_command *c) {
 }
 
 static const char *obsnorm_name(sparc_obsnorm obsnorm) {
-  const settings_binding binding = {.part = {{&ppo_settings, NULL}}};
+  const settings_binding binding = {.part = {{.table = &ppo_settings}}};
   return settings_row(&binding, settings_find(&binding, "obsnorm"), NULL)->choices[obsnorm];
 }
 
@@ -370,8 +370,8 @@ static exit_code run_rl(int argc, char **argv) {
   if (status == SPARC_OK && !cli_typed(sources, &binding, "task")) status = check_plugin(&c);
   exit_code code;
   if (status == SPARC_OK) {
-    const settings_binding of_tool = {
-        .part = {{&tool_table, &c.tool, &c.tool.given}, {&work_table, &c.work, &c.work.given}}};
+    const settings_binding of_tool = {.part = {{.table = &tool_table, .at = &c.tool, .given = &c.tool.given},
+                                               {.table = &work_table, .at = &c.work, .given = &c.work.given}}};
     settings_fill_defaults(&of_tool, DEFAULT_DATA);
     interrupt_catch();
     /* a file size limit must give an error like a full disk, not a signal */

@@ -464,8 +464,8 @@ static exit_code run_train(int argc, char **argv) {
   const sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
   exit_code code;
   if (status == SPARC_OK) {
-    const settings_binding of_tool = {
-        .part = {{&tool_table, &t.tool, &t.tool.given}, {&work_table, &t.work, &t.work.given}}};
+    const settings_binding of_tool = {.part = {{.table = &tool_table, .at = &t.tool, .given = &t.tool.given},
+                                               {.table = &work_table, .at = &t.work, .given = &t.work.given}}};
     settings_fill_defaults(&of_tool, DEFAULT_DATA);
     interrupt_catch();
     /* a file size limit must give an error like a full disk, not a signal */

@@ -16,9 +16,9 @@
 
 #define MEMBER(m)            .member = #m, .offset = offsetof(SETTING_STRUCT, m)
 #define TEXT(m)              .type = SETTING_TEXT, MEMBER(m)
-#define INT(m, min, max)     .type = SETTING_INT, MEMBER(m), .low = min, .high = max
-#define LONG(m, min, max)    .type = SETTING_LONG, MEMBER(m), .low = min, .high = max
-#define REAL(m, min, max)    .type = SETTING_REAL, MEMBER(m), .low = min, .high = max
+#define INT(m, min, max)     .type = SETTING_INT, MEMBER(m), .low = (min), .high = (max)
+#define LONG(m, min, max)    .type = SETTING_LONG, MEMBER(m), .low = (min), .high = (max)
+#define REAL(m, min, max)    .type = SETTING_REAL, MEMBER(m), .low = (min), .high = (max)
 #define SEED(m)              .type = SETTING_SEED, MEMBER(m)
 #define FLAG(m)              .type = SETTING_FLAG, MEMBER(m)
 #define CHOICE(m, names)     .type = SETTING_CHOICE, MEMBER(m), .choices = names

@@ -19,7 +19,7 @@ static const double INPUT_LIMIT = 10; /* standard deviations */
 
 sparc_learner_config sparc_learner_defaults(void) {
   sparc_learner_config c = {.objective = SPARC_LEARN_REGRESS};
-  const settings_binding binding = {.part = {{&learner_settings, &c}}};
+  const settings_binding binding = {.part = {{.table = &learner_settings, .at = &c}}};
   settings_reset(&binding, DEFAULT_DATA);
   c.objective = SPARC_LEARN_REGRESS;
   c.horizon = 0;
@@ -40,7 +40,8 @@ static int count_horizons(const sparc_learner_config *c) {
 
 static sparc_status check_config(const sparc_learner_config *config) {
   sparc_learner_config c = *config;
-  const sparc_status status = settings_check(&(settings_binding){.part = {{&learner_settings, &c}}}, true);
+  const sparc_status status =
+      settings_check(&(settings_binding){.part = {{.table = &learner_settings, .at = &c}}}, true);
   if (status != SPARC_OK) return status;
   if (c.objective == SPARC_LEARN_FORECAST && c.horizon < 1)
     return fail(SPARC_INVALID, "horizon is %d, expected at least 1 for a forecast", c.horizon);

@@ -91,7 +91,8 @@ static size_t list_arrays(const sparc_learner *l, stored_array list[LEARNER_ARRA
 
 /* settings stored under keys of the learner */
 static settings_binding binding_of(sparc_learner_config *config, learner_counts *counts) {
-  return (settings_binding){.part = {{&learner_settings, config}, {&count_settings, counts}}};
+  return (settings_binding){
+      .part = {{.table = &learner_settings, .at = config}, {.table = &count_settings, .at = counts}}};
 }
 
 /* ---- saving -------------------------------------------------------------------------------------- */

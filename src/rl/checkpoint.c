@@ -62,7 +62,8 @@ static const setting state_rows[] = {
 static const settings_table state_settings = {state_rows, sizeof state_rows / sizeof *state_rows};
 
 static settings_binding binding_of(stored_run *run) {
-  return (settings_binding){.part = {{&ppo_settings, &run->config}, {&state_settings, run}}};
+  return (settings_binding){
+      .part = {{.table = &ppo_settings, .at = &run->config}, {.table = &state_settings, .at = run}}};
 }
 
 static sparc_status identify(const sparc_tensors *file, const char *path) {

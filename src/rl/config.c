@@ -47,7 +47,7 @@ sparc_status sparc_ppo_defaults(const char *task, sparc_ppo_config *config) {
   if (!task || !config) return fail(SPARC_INVALID, "%s is NULL", task ? "config" : "task");
   const column *c = column_of(task);
   *config = (sparc_ppo_config){.kind = NULL};
-  const settings_binding binding = {.part = {{&ppo_settings, config}}};
+  const settings_binding binding = {.part = {{.table = &ppo_settings, .at = config}}};
   settings_reset(&binding, DEFAULT_DATA);
   config->task = task;
   config->state_size = c->state_size;
@@ -65,7 +65,7 @@ static sparc_status check_numbers(const sparc_ppo_config *config) {
   enum { MAX_THREADS = 1 << 16 };
   sparc_ppo_config c = *config;
   if (c.H == 0) c.H = 1; /* resolved from state_size */
-  const sparc_status status = settings_check(&(settings_binding){.part = {{&ppo_settings, &c}}}, true);
+  const sparc_status status = settings_check(&(settings_binding){.part = {{.table = &ppo_settings, .at = &c}}}, true);
   if (status != SPARC_OK) return status;
   if (c.trace_interval > c.rollout_steps)
     return fail(SPARC_INVALID,

@@ -30,10 +30,12 @@ static sparc_status compare_rows(sparc_learn_run *run, sparc_learner_config *the
   sparc_learner_config *now = &run->config.learner;
   uint64_t *given = run->config.given;
   const settings_binding here = {
-      .part = {{&network_settings, &now->network, &given[0], .without = learn_run_unused_settings},
-               {&learner_settings, now, &given[1]}}};
+      .part = {
+          {.table = &network_settings, .at = &now->network, .given = &given[0], .without = learn_run_unused_settings},
+          {.table = &learner_settings, .at = now, .given = &given[1]}}};
   const settings_binding there = {
-      .part = {{&network_settings, &then->network, .without = learn_run_unused_settings}, {&learner_settings, then}}};
+      .part = {{.table = &network_settings, .at = &then->network, .without = learn_run_unused_settings},
+               {.table = &learner_settings, .at = then}}};
   const setting *s;
   void *at, *other;
   for (int i = 0; (s = settings_row(&here, i, &at)) && settings_row(&there, i, &other); i++) {

@@ -40,9 +40,13 @@ const char learn_run_unused_settings[] = "layers dropout"; /* a learner has one 
 settings_binding learn_binding(sparc_learn_run_config *c) {
   uint64_t *given = c->given;
   return (settings_binding){
-      .part = {{&network_settings, &c->learner.network, &given[0], "learner.network.", learn_run_unused_settings},
-               {&learner_settings, &c->learner, &given[1], "learner."},
-               {&learn_settings, c, &given[2]}}};
+      .part = {{.table = &network_settings,
+                .at = &c->learner.network,
+                .given = &given[0],
+                .prefix = "learner.network.",
+                .without = learn_run_unused_settings},
+               {.table = &learner_settings, .at = &c->learner, .given = &given[1], .prefix = "learner."},
+               {.table = &learn_settings, .at = c, .given = &given[2]}}};
 }
 
 sparc_learn_run_config sparc_learn_run_defaults(void) {

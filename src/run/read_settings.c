@@ -55,7 +55,7 @@ sparc_read_options resolve_read_options(const sparc_read_options *given) {
 size_t read_options_metadata(const sparc_read_options *read, uint64_t given, sparc_metadata entries[MAX_READ_SETTINGS],
                              char buffer[MAX_READ_SETTINGS][SETTING_TEXT_SIZE]) {
   sparc_read_options copy = *read;
-  const settings_binding binding = {.part = {{&read_settings, &copy, &given}}};
+  const settings_binding binding = {.part = {{.table = &read_settings, .at = &copy, .given = &given}}};
   const setting *s;
   void *at;
   size_t count = 0;
@@ -68,7 +68,7 @@ size_t read_options_metadata(const sparc_read_options *read, uint64_t given, spa
 }
 
 sparc_status read_options_inherit(const sparc_model *model, sparc_read_options *read, uint64_t *given) {
-  const settings_binding binding = {.part = {{&read_settings, read, given}}};
+  const settings_binding binding = {.part = {{.table = &read_settings, .at = read, .given = given}}};
   const setting *s;
   void *at;
   for (int i = 0; (s = settings_row(&binding, i, &at)); i++) {

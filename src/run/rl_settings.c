@@ -26,7 +26,8 @@ static const settings_table rl_settings = SETTINGS_TABLE(rl_rows);
 
 settings_binding rl_binding(sparc_rl_run_config *config) {
   return (settings_binding){
-      .part = {{&ppo_settings, &config->ppo, &config->given[0], "ppo."}, {&rl_settings, config, &config->given[1]}}};
+      .part = {{.table = &ppo_settings, .at = &config->ppo, .given = &config->given[0], .prefix = "ppo."},
+               {.table = &rl_settings, .at = config, .given = &config->given[1]}}};
 }
 
 sparc_rl_run_config sparc_rl_run_defaults(void) {

@@ -43,10 +43,16 @@ const settings_table run_settings = SETTINGS_TABLE(run_rows);
 
 settings_binding run_binding(sparc_run_config *config) {
   uint64_t *given = config->given;
-  return (settings_binding){.part = {{&network_settings, &config->train.network, &given[0], "train.network."},
-                                     {&training_settings, &config->train, &given[1], "train."},
-                                     {&run_settings, config, &given[2]},
-                                     {&read_settings, &config->read, &given[3], "read.", "unlabelled"}}};
+  return (settings_binding){
+      .part = {
+          {.table = &network_settings, .at = &config->train.network, .given = &given[0], .prefix = "train.network."},
+          {.table = &training_settings, .at = &config->train, .given = &given[1], .prefix = "train."},
+          {.table = &run_settings, .at = config, .given = &given[2]},
+          {.table = &read_settings,
+           .at = &config->read,
+           .given = &given[3],
+           .prefix = "read.",
+           .without = "unlabelled"}}};
 }
 
 sparc_run_config sparc_run_defaults(void) {
@@ -95,8 +101,9 @@ static bool requests_gradients(const sparc_run_config *config) {
                                        "validate-every", "patience",   "time-budget", NULL};
   sparc_run_config c = *config;
   const settings_binding tables[] = {
-      {.part = {{&network_settings, &c.train.network, &c.given[0]}, {&training_settings, &c.train, &c.given[1]}}},
-      {.part = {{&run_settings, &c, &c.given[2]}}},
+      {.part = {{.table = &network_settings, .at = &c.train.network, .given = &c.given[0]},
+                {.table = &training_settings, .at = &c.train, .given = &c.given[1]}}},
+      {.part = {{.table = &run_settings, .at = &c, .given = &c.given[2]}}},
   };
   const setting *s;
   for (int k = 0; k < 2; k++)
@@ -179,8 +186,8 @@ static void resolve_batch(sparc_train_config *t, const sparc_task *task) {
 static void resolve_training(sparc_run_config *c, const sparc_task *task) {
   sparc_train_config *t = &c->train;
   sparc_train_config defaults = sparc_train_defaults(task);
-  const settings_binding given = {.part = {{&training_settings, t, &c->given[1]}}},
-                         paper = {.part = {{&training_settings, &defaults}}};
+  const settings_binding given = {.part = {{.table = &training_settings, .at = t, .given = &c->given[1]}}},
+                         paper = {.part = {{.table = &training_settings, .at = &defaults}}};
   const bool own_minimum = run_is_given(c, &t->min_learning_rate), own_warmup = run_is_given(c, &t->warmup);
   /* a generated task has a constant learning rate unless a schedule is requested */
   t->cosine = defaults.cosine || own_minimum || own_warmup;

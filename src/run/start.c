@@ -47,8 +47,8 @@ void start_inherit(const checkpoint *file, bool one_output, sparc_run_config *co
 
 sparc_status start_check(const checkpoint *file, const sparc_network_config *network) {
   sparc_network_config mine = *network, theirs = file->state.config.network;
-  const settings_binding here = {.part = {{&network_settings, &mine}}},
-                         there = {.part = {{&network_settings, &theirs}}};
+  const settings_binding here = {.part = {{.table = &network_settings, .at = &mine}}},
+                         there = {.part = {{.table = &network_settings, .at = &theirs}}};
   const setting *s;
   void *at, *other;
   if (theirs.layer)

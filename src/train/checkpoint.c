@@ -52,10 +52,10 @@ static const setting state_rows[] = {
 static const settings_table state_settings = {state_rows, sizeof state_rows / sizeof *state_rows};
 
 settings_binding checkpoint_binding(training_state *state, int format) {
-  settings_binding binding = {.part = {{&network_settings, &state->config.network},
-                                       {&head_settings, &state->head},
-                                       {&training_settings, &state->config},
-                                       {&state_settings, state}}};
+  settings_binding binding = {.part = {{.table = &network_settings, .at = &state->config.network},
+                                       {.table = &head_settings, .at = &state->head},
+                                       {.table = &training_settings, .at = &state->config},
+                                       {.table = &state_settings, .at = state}}};
   if (format < 3) return binding;
   settings_bind(&binding, &symbol_settings, &state->config.network, NULL);
   settings_bind(&binding, &head_kind_settings, &state->head, NULL);
@@ -175,7 +175,8 @@ static sparc_status make_network(checkpoint *c) {
   if (layer && network->cell && !*network->cell) network->cell = network->cell_options = NULL;
   network->head = &c->state.head;
   network->heads = 1;
-  sparc_status status = settings_check(&(settings_binding){.part = {{&state_settings, &c->state}}}, true);
+  sparc_status status =
+      settings_check(&(settings_binding){.part = {{.table = &state_settings, .at = &c->state}}}, true);
   if (status == SPARC_OK) status = check_train_config(&c->state.config);
   if (status == SPARC_OK) status = sparc_network_create(network, &c->network);
   sparc_free(layer);

@@ -63,7 +63,7 @@ struct sparc_trainer {
 /* ---- configuration ------------------------------------------------------------------------------ */
 
 static settings_binding binding_of(sparc_train_config *config) {
-  return (settings_binding){.part = {{&training_settings, config}}};
+  return (settings_binding){.part = {{.table = &training_settings, .at = config}}};
 }
 
 static sparc_train_config default_config(int kind) {
