@@ -36,7 +36,7 @@ channel_text channels_list(const sparc_columns *columns) {
   return list;
 }
 
-/* what names are of, if columns can be confused: steps of a single channel go by their numbers */
+/* what names refer to, if columns can be confused: steps of a single channel are numbered */
 static const char *named_things(const sparc_columns *columns) {
   if (!columns) return NULL;
   if (columns->values) return "values";

@@ -9,15 +9,15 @@
 #define BY_POSITION_SETTING \
   { "by-position", NULL, FLAG(by_position), ROLE(UNRECORDED) }
 
-/* channels_like returns a value for read.columns: the model's columns, stored in `buffer`, except those that the command
- * line (`given`) sets otherwise. NULL: the model has none. */
+/* channels_like returns a value for read.columns: the model's columns, stored in `buffer`, except those that the
+ * command line (`given`) sets otherwise. NULL: the model has none. */
 const sparc_columns *channels_like(const sparc_model *model, const sparc_read_options *given, sparc_columns *buffer);
 
 /* channels_warn prints a warning if the channels of a file, or the values of its rows, could not be matched by
  * name though the model, or the file, has names */
 void channels_warn(const char *who, const char *file, const sparc_columns *model, const sparc_columns *found);
 
-/* channels_list is the names of the channels, or values, for a sentence: "a, b, c", cut where it becomes long */
+/* channels_list lists the names of channels, or values, for a message: "a, b, c", truncated if it is long */
 typedef struct channel_text {
   char text[200];
 } channel_text;

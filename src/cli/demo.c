@@ -137,7 +137,7 @@ static sparc_status begin_usual_folder(char folder[CLI_PATH]) {
   return SPARC_OK;
 }
 
-/* ---- what came of it ----------------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------------------------- */
 
 static int finished_runs(const grid_results *r) {
   int count = 0;

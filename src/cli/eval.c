@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* eval.c: `sparc eval`: how good a trained model is on a file, a part of a data set or a task; and what the nearest
- * neighbour would do. */
+/* eval.c: `sparc eval`: scores of a trained model on a file, a part of a data set or a task, and of a nearest neighbour
+ * baseline. */
 #include "base/error.h"
 #include "base/plain_text.h"
 #include "cli/channels.h"
@@ -82,8 +82,7 @@ static const char doc[] =
 
 static sparc_status check_eval(const eval_settings *s) {
   const bool baseline = s->baseline >= 0;
-  if (baseline && s->part >= 0)
-    return fail(SPARC_INVALID, "--baseline is about the test partition, it takes no --part");
+  if (baseline && s->part >= 0) return fail(SPARC_INVALID, "--baseline uses the test partition and excludes --part");
   if (!s->argument[baseline ? 0 : 1])
     return fail(SPARC_INVALID, baseline ? "no data set given" : "expected a MODEL and a FILE or NAME");
   if (baseline && s->argument[1]) return fail(SPARC_INVALID, "--baseline takes a data set and no MODEL");
@@ -136,7 +135,7 @@ static sparc_status use_dataset(sparc_dataset *dataset, const sparc_read_options
   return status;
 }
 
-/* a table without the column of the label reads as one of unlabelled examples, which nothing can be compared with */
+/* a table without the label column has unlabelled examples, which cannot be scored */
 static sparc_status check_label(const sparc_dataset *dataset, const sparc_read_options *read, const char *name) {
   const sparc_columns *columns = sparc_dataset_info_of(dataset).columns;
   if (!read->columns || !read->columns->label || !columns || columns->label ||

@@ -158,7 +158,7 @@ typedef struct pending { /* rows that have been read, but not predicted */
   int count, longest;
   long line;
   float *state, *outputs;    /* of the only sequence, a step a line; NULL: each line is a sequence */
-  const sparc_columns *like; /* names that the model has; NULL: none for what comes in */
+  const sparc_columns *like; /* columns of the model; NULL: none that apply to the input */
   stream_columns columns;    /* of a sequence whose first line names its columns */
   bool named;
   char *table; /* the header line, if there is one, followed by the current line */
@@ -416,8 +416,8 @@ static json_t *target_names(const sparc_model *model) {
   return NULL;
 }
 
-/* what outputs that are numbers are called: the column of the label or target, or of a forecast the channel and how many
- * steps ahead; NULL: nothing is known. sparc_free releases the list. */
+/* names of outputs that are numbers: the column of the label or target, or for a forecast the channel and the number of
+ * steps ahead; NULL: unknown. Release the list with sparc_free. */
 static const char **name_outputs(const sparc_model *model, const sparc_read_options *read) {
   enum { NAME = SPARC_COLUMN_NAME + 16 };
   const sparc_preprocessing *known = sparc_model_info_of(model).preprocessing;

@@ -2,8 +2,8 @@
 /* progress.h: progress display of long jobs, and the signals that stop them.
  *
  * On a terminal one line is rewritten in place; elsewhere a plain line is printed at intervals, so that logs stay
- * short. Everything goes to standard error. The first SIGINT, SIGTERM, SIGHUP or SIGUSR1 (which schedulers send before a
- * limit of time) requests the job to save and stop; a second one ends the program at once.
+ * short. Everything goes to standard error. The first SIGINT, SIGTERM, SIGHUP or SIGUSR1 (which schedulers send before
+ * a limit of time) requests the job to save and stop; a second one ends the program at once.
  */
 #ifndef SPARC_CLI_PROGRESS_H
 #define SPARC_CLI_PROGRESS_H
@@ -34,9 +34,9 @@ void progress_finish(progress *p);
 /* sparkline draws count values with eight heights into text (UTF-8, or ASCII where the locale is not UTF-8). */
 void sparkline(const double *values, int count, int width, char *text, int size);
 
-/* interrupt_catch installs the handlers; interrupt_requested returns whether a signal has arrived, interrupt_signal which.
- * interrupt_release restores the default actions before exec of another program: until that one catches signals, they
- * terminate it instead of being lost. False: one has arrived already. */
+/* interrupt_catch installs the handlers; interrupt_requested returns whether a signal has arrived, interrupt_signal
+ * which. interrupt_release restores the default actions before exec of another program: until that one catches signals,
+ * they terminate it instead of being lost. False: one has arrived already. */
 void interrupt_catch(void);
 bool interrupt_release(void);
 bool interrupt_requested(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ranks.c: entering and leaving a group, whichever way the program ends. */
+/* ranks.c: entering and leaving a group, for every exit of the program. */
 #include "cli/ranks.h"
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static ranks *group; /* of this process; argp ends the program where it likes, so the end has to find it */
+static ranks *group; /* of this process; global because argp may call exit() */
 
 ranks *cli_ranks(void) { return group; }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* seeds.c: one run for each of several seeds, and what they give together. */
+/* seeds.c: one run for each of several seeds, and statistics of their scores. */
 #include "cli/seeds.h"
 
 #include "base/error.h"
@@ -53,7 +53,7 @@ static exit_code work_on_seed(void *user, int i, int out) {
   return s->work->run(s->work->user, seed, folder_in(s->work, seed, folder), out);
 }
 
-/* the sentence of a failure is that about the first */
+/* the error message is that of the first failure */
 static sparc_status require_one(const seed_runs *s) {
   const seeds_work *w = s->work;
   sparc_status status = SPARC_OK;

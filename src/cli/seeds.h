@@ -24,7 +24,7 @@ typedef struct seeds_work {
   int jobs;          /* processes at a time */
   const char *out;   /* the folder of their folders; NULL: each has its default one */
   bool quiet;        /* prints no line for each run */
-  bool resumes;      /* one of the runs must have been begun before; the others may be new */
+  bool resumes;      /* at least one of the runs must exist; the others may be new */
   /* folder_of names the folder of one, below `folder` unless that is NULL */
   sparc_status (*folder_of)(void *user, uint64_t seed, const char *folder, char *path, size_t size);
   /* run performs one, in `folder` unless it is NULL, and writes a line "SCORE NAME" to `out` where it has a score */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cards.c: the card tasks of POPGym, in which cards must be remembered, counted or guessed.
  *
- * They share one skeleton. An episode shuffles a deck (or two) and shows a card per step; a task defines the observation
- * and the target action, if there is one, of step t. The correct action earns `scale`, a wrong one costs it.
- * Where the sources of these tasks disagree, docs/environments.md documents the choice and the reason.
+ * They share one skeleton. An episode shuffles a deck (or two) and shows a card per step; a task defines the
+ * observation and the target action, if there is one, of step t. The correct action earns `scale`, a wrong one costs
+ * it. Where the sources of these tasks disagree, docs/environments.md documents the choice and the reason.
  */
 #include "base/error.h"
 #include "base/options.h"
@@ -22,7 +22,7 @@ typedef struct card_task card_task;
 typedef struct card_model {
   const card_task *task;
   int cards;  /* of a deck: 52 times the number of decks that were put together */
-  int values; /* what can be on a card: 0 ... values - 1, equally often */
+  int values; /* values of a card: 0 ... values - 1, equally often */
   int lag;
   float scale;
 } card_model;
@@ -197,7 +197,7 @@ static int ascoded_target(const card_model *m, const card_state *s) {
   return s->card[back < 0 ? 0 : back];
 }
 
-/* the last card is on show; any other suit is the likeliest for the rest */
+/* the last card is shown; any other suit is the most probable for the rest */
 static int ascoded_guess(const card_model *m, const card_state *s) {
   const int last = s->card[m->cards - 1];
   return s->t == m->cards ? last : (last + 1) % m->values;
@@ -324,7 +324,7 @@ static int higher_lower_target(const card_model *m, const card_state *s) {
   return s->card[s->t + 1] > s->card[s->t] ? HIGHER : LOWER;
 }
 
-/* counts the ranks that are left, without a look at the deck */
+/* counts the remaining ranks from the cards seen, without access to the deck */
 static int higher_lower_guess(const card_model *m, const card_state *s) {
   const int rank = s->card[s->t], of_each = m->cards / m->values;
   int balance = 0; /* cards above less cards below */

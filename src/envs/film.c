@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* film.c: the filmstrip and the table of an episode.
  *
- * The strip is a row of panels of equal scale. The camera of a panel follows the first part, the trunk of a robot; marks
- * on the ground are metres in world coordinates, which show the distance covered. Parts are lines with round ends and a
- * dark rim, each with a different colour, so that front and hind legs can be distinguished.
+ * The strip is a row of panels of equal scale. The camera of a panel follows the first part, the trunk of a robot;
+ * marks on the ground are metres in world coordinates, which show the distance covered. Parts are lines with round ends
+ * and a dark rim, each with a different colour, so that front and hind legs can be distinguished.
  */
 #include "envs/film.h"
 
@@ -98,7 +98,7 @@ static double return_at(const film *f, size_t steps) {
 /* pixels; nearer to the edge of a panel than EDGE a mark has no number */
 enum { PANEL_WIDTH = 168, PANEL_MAX_HEIGHT = 260, GAP = 8, TITLE = 34, GROUND = 22, CAPTION = 20, EDGE = 10 };
 
-/* what a panel shows of the world */
+/* the part of the world in a panel */
 typedef struct view {
   double half, top; /* metres left and right of the camera, and above the ground */
   double scale;     /* pixels per metre */
@@ -111,7 +111,7 @@ static size_t panel_step(const film *f, size_t panel) {
   return panels < 2 ? 0 : (panel * (f->steps - 1) + (panels - 1) / 2) / (panels - 1);
 }
 
-/* one window for all panels that nothing sticks out of */
+/* one window for all panels that contains every part */
 static view fit(const film *f) {
   view v = {.half = 0.1, .top = 0.1};
   for (size_t p = 0; p < panel_count(f); p++) {
@@ -139,8 +139,8 @@ static void put_colour(FILE *out, double place) {
   fprintf(out, "#%02x%02x%02x", (unsigned)rgb[0], (unsigned)rgb[1], (unsigned)rgb[2]);
 }
 
-/* A part: a wide dark line under a narrower coloured one. A ball is a line of next to no length, because some programs
- * leave out lines of none. */
+/* A part: a wide dark line under a narrower coloured one. A ball is a line of nearly zero length, because some viewers
+ * skip lines of zero length. */
 static void put_segment(FILE *out, const view *v, double camera, const double *s, double place) {
   const double x0 = PANEL_WIDTH / 2.0 + (s[0] - camera) * v->scale, x1 = PANEL_WIDTH / 2.0 + (s[2] - camera) * v->scale;
   const double y0 = v->height - s[1] * v->scale, y1 = v->height - s[3] * v->scale, width = 2 * s[4] * v->scale;

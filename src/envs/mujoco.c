@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* mujoco.c: the physics of the robots, by MuJoCo.
  *
- * A robot is a row of numbers (what a step pays, when it has fallen, how an episode starts) and a model, a file in
+ * A robot is a row of numbers (rewards, termination, initial states) and a model, a file in
  * src/envs/mjcf. One mjModel serves every environment of a vector; an mjData is scratch of a thread. Between two steps
  * an environment is the numbers that mj_step reads, copied out of the mjData and back in: a few hundred bytes beside
- * a step of tens of microseconds. So what a scratch was used for before cannot change a bit, and saving is copying.
+ * a step of tens of microseconds. So results do not depend on earlier uses of a scratch, and saving is copying.
  *
  * One step, with a the action clipped to +-act_clip (2 by default; MuJoCo limits the motors to +-1 by itself, the cost
  * counts what lies beyond):
  *   reward = (x' - x) / (frame_skip timestep) + bonus - cost |a|^2
  *
- * MuJoCo's way of failing is to print, to write MUJOCO_LOG.TXT and, for errors, to exit. Every call that can fail runs
- * in guarded(), which puts handlers of its own into this thread and takes them out again.
+ * On failure MuJoCo prints, writes MUJOCO_LOG.TXT and, for errors, exits. Every call that can fail runs in guarded(),
+ * which installs handlers for this thread and removes them afterwards.
  */
 #include "base/error.h"
 #include "base/options.h"
@@ -106,7 +106,7 @@ static const sparc_option RULES[] = {
     {.name = NULL},
 };
 
-/* what an open kind is */
+/* an open kind */
 typedef struct world {
   const robot *robot;
   mjModel *m;
@@ -293,7 +293,7 @@ static void draw_start(const world *w, sparc_random *random, double *qpos, doubl
   mujoco->normalize_quat(m, qpos);
 }
 
-/* physics runs some steps of it, or 0: computes what belongs to a first state */
+/* physics runs some steps, or 0: computes the quantities of a first state */
 typedef struct physics {
   const mjModel *m;
   mjData *d;
@@ -305,8 +305,7 @@ static void physics_body(void *context) {
   for (int i = 0; i < job->steps; i++) mujoco->step(job->m, job->d);
 }
 
-/* advance returns whether the physics stayed sound. MuJoCo has then started the mjData anew by itself, except after an
- * error. */
+/* advance returns false if the simulation diverged. MuJoCo has then reset the mjData, except after an error. */
 static bool advance(const world *w, mjData *d, int steps) {
   physics job = {.m = w->m, .d = d, .steps = steps};
   if (!guarded(physics_body, &job)) {

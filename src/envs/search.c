@@ -94,7 +94,7 @@ static int ship_fits(const battleship_state *s, int p, int length, int *square, 
   return 1;
 }
 
-/* every placement that is free has the same odds */
+/* every free placement has the same probability */
 static void place_ship(battleship_state *s, sparc_random *random, int length) {
   int square, stride, count = 0;
   for (int p = 0; p < 2 * SQUARES; p++) count += ship_fits(s, p, length, &square, &stride);
@@ -230,7 +230,7 @@ static void concentration_reset(const void *model, void *scratch, void *state, s
   concentration_show(s, -1, -1, observation);
 }
 
-/* A card that was found before loses a point for every card that lies open in this try, a pair that is none two. */
+/* A card found before costs a point for every card turned in this try, a wrong pair two. */
 static void concentration_step(const void *model, void *scratch, void *state, sparc_random *random, const float *action,
                                float *observation, float *reward, int *done) {
   (void)model, (void)scratch, (void)random;

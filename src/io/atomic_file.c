@@ -68,7 +68,7 @@ static long writer_of(const char *entry, const char *name) {
 
 static bool is_process(long number) { return kill((pid_t)number, 0) == 0 || errno != ESRCH; }
 
-/* a file system without locks leaves it to the number */
+/* on a file system without locks only the number decides */
 static bool is_locked(int directory, const char *entry) {
   const int file = openat(directory, entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (file < 0) return false;
@@ -117,7 +117,7 @@ static sparc_status open_temporary(atomic_file *file) {
     return refuse(file, "removing a stale temporary file");
   int descriptor = openat(file->directory, file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) return refuse(file, "creating the temporary file");
-  (void)!flock(descriptor, LOCK_EX | LOCK_NB); /* where there are no locks, the number has to do */
+  (void)!flock(descriptor, LOCK_EX | LOCK_NB); /* on a file system without locks only the number decides */
   file->stream = fdopen(descriptor, "wb");
   if (file->stream) return SPARC_OK;
   sparc_status status = refuse(file, "buffering the temporary file");
@@ -134,7 +134,7 @@ sparc_status atomic_file_begin(atomic_file *file, const char *path) {
   file->directory = open_directory(path, file->name);
   if (file->directory < 0) return refuse(file, "opening its directory");
   sparc_status status = check_target(file);
-  if (status == SPARC_OK) (void)sweep(file); /* what cannot be removed is no reason not to write */
+  if (status == SPARC_OK) (void)sweep(file); /* leftovers that cannot be removed are not an error */
   if (status == SPARC_OK) status = open_temporary(file);
   if (status != SPARC_OK) close(file->directory);
   return status;
@@ -152,8 +152,8 @@ void atomic_file_abandon(atomic_file *file) {
 
 /* the bytes must be on the disk before the name points at them */
 static sparc_status flush_and_close(atomic_file *file) {
-  if (ferror(file->stream))
-    return fail(SPARC_IO, "cannot write '%.300s': the disk may be full", file->path); /* errno is long gone */
+  if (ferror(file->stream)) /* errno of the failed write is lost */
+    return fail(SPARC_IO, "cannot write '%.300s': the disk may be full", file->path);
   if (fflush(file->stream) != 0 || fsync(fileno(file->stream)) != 0)
     return refuse(file, "flushing the temporary file to the disk");
   FILE *stream = file->stream;

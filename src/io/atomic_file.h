@@ -18,7 +18,7 @@
 #include <stdio.h>
 
 typedef struct atomic_file {
-  const char *path;             /* as the caller gave it; must live until commit or abandon */
+  const char *path;             /* as given by the caller; must outlive commit or abandon */
   const char *name;             /* its last component */
   char temporary[NAME_MAX + 1]; /* name of the file being written, in the same directory */
   int directory;                /* descriptor; keeps the place even when the working directory changes */

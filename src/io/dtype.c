@@ -2,8 +2,8 @@
 /* dtype.c: the table of safetensors element types and the conversions between file bytes and numbers.
  *
  * Bytes are composed one by one, so neither alignment nor the byte order of the host matters; compilers turn the
- * composition into plain loads and stores. Equal types travel as bit patterns: a NaN's payload and subnormals survive
- * in any floating-point mode.
+ * composition into plain loads and stores. Equal types are copied as bit patterns, which preserves NaN payloads and
+ * subnormals in any floating-point mode.
  */
 #include "io/dtype.h"
 

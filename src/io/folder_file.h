@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* folder_file.h: files in folders of runs and results.
  *
- * Such a folder may come from somebody else. A symbolic link in it could lead to any file of the user, a pipe
- * would block its reader; so everything here is a regular file, and every folder below the one that the user has
- * named is a folder. Anything else is SPARC_FORMAT. That a file does not exist is no failure; that it cannot be read is
- * SPARC_IO, and never taken for the former. Files that the user names, such as data, are not opened by these.
+ * Such folders are untrusted. A symbolic link could lead to any file of the user, a pipe would block its reader, so
+ * every file must be regular, and every folder below the one named by the user must be a folder. Anything else is
+ * SPARC_FORMAT. A missing file is not an error; one that cannot be read is SPARC_IO. Files named by the user, such as
+ * data, are not opened by these functions.
  */
 #ifndef SPARC_IO_FOLDER_FILE_H
 #define SPARC_IO_FOLDER_FILE_H
@@ -29,7 +29,7 @@ sparc_status folder_file_stream(const char *path, const char *mode, FILE **out);
 enum { FOLDER_FILE_MAX = 64 << 20 };
 sparc_status folder_file_read(const char *path, char **text, size_t *size);
 
-/* folder_check demands that what exists of the folders `below`, A/B/C, is folders and no links; root may be one.
+/* folder_check checks that those of the folders `below`, A/B/C, that exist are folders and not links; root may be one.
  * folder_make does so and makes those that do not exist, root included. */
 sparc_status folder_check(const char *root, const char *below);
 sparc_status folder_make(const char *root, const char *below);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json.h: what JSON needs beyond jansson. */
+/* json.h: additions to jansson. */
 #ifndef SPARC_IO_JSON_H
 #define SPARC_IO_JSON_H
 
@@ -13,8 +13,8 @@
  * \xNN. NULL: no memory. */
 json_t *json_text(const char *text);
 
-/* json_put writes a value as jansson does, with escapes for characters that could steer a terminal: jansson leaves DEL,
- * C1 and marks of direction as they are. false: no memory. */
+/* json_put writes a value as jansson does, with escapes for characters that control a terminal: jansson does not escape
+ * DEL, C1 and direction marks. false: no memory. */
 bool json_put(FILE *out, const json_t *value, size_t flags);
 
 /* json_read reads a file in the folder of a run or of results (io/folder_file.h), with these flags of jansson's

@@ -41,7 +41,7 @@ typedef struct json_fault {
   char reason[160]; /* "": there is no memory */
 } json_fault;
 
-/* json_tree_parse copies what it needs of the text. NULL: see fault. */
+/* json_tree_parse does not keep the text. NULL: see fault. */
 json_tree *json_tree_parse(const char *text, size_t length, json_fault *fault);
 void json_tree_free(json_tree *tree); /* tree may be NULL */
 const json_node *json_root(const json_tree *tree);

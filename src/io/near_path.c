@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* near_path.c: the names beside the wrong one, by their edit distance. */
+/* near_path.c: names in the same folder, by edit distance. */
 #include "io/near_path.h"
 
 #include "base/error.h"
@@ -23,7 +23,7 @@ static void find_wrong(const char *path, size_t *begin, size_t *length) {
   }
 }
 
-/* whether a name is likelier to be meant by the word than the best one so far */
+/* whether a name is nearer to the word than the best one so far */
 static bool is_nearer(const char *word, const char *name, const char *best) {
   const char *const names[] = {*best ? best : name, name, NULL};
   const char *nearest = closest(word, names);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* near_path.h: what a mistyped path may have been meant to be. */
+/* near_path.h: suggestions for mistyped paths. */
 #ifndef SPARC_IO_NEAR_PATH_H
 #define SPARC_IO_NEAR_PATH_H
 

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 struct sparc_tensors {
-  char label[256];           /* the file in sentences */
+  char label[256];           /* name of the file in messages */
   int file;                  /* descriptor, or -1 when the bytes are in `memory` */
   uint8_t *memory;           /* copy of the whole file, or NULL */
   size_t size;               /* of the whole file */
@@ -74,7 +74,7 @@ static bool to_size(const json_node *value, size_t *out) {
   return (unsigned long long)value->integer <= SIZE_MAX;
 }
 
-/* every complaint about one tensor names the file and the tensor; a macro, so that the compiler checks the format */
+/* every error of a tensor names the file and the tensor; a macro, so that the compiler checks the format */
 #define bad_tensor(t, name, format, ...) \
   fail(SPARC_FORMAT, "%s: tensor '%s': " format, (t)->label, quote(name).text, __VA_ARGS__)
 

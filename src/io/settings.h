@@ -181,7 +181,7 @@ sparc_status settings_set(const settings_binding *binding, const char *name, con
 /* ---- metadata of files: rows with a key; callers are in the C locale ---- */
 
 /* List the present values in `entry` and return their number; numbers are printed to `buffer`. Zero values of
- * zero_if_absent rows are left out. */
+ * zero_if_absent rows are skipped. */
 size_t settings_list_metadata(const settings_binding *binding, sparc_metadata *entry,
                               char (*buffer)[SETTING_TEXT_SIZE]);
 

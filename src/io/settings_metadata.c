@@ -21,7 +21,7 @@ sparc_status setting_read_metadata(const sparc_tensors *file, const char *path, 
                                    void *at) {
   const char *text = sparc_tensors_metadata_find(file, s->key);
   char expected[96];
-  if (!text && s->zero_if_absent) return SPARC_OK; /* it means zero, and so is the structure */
+  if (!text && s->zero_if_absent) return SPARC_OK; /* zero, which the structure already is */
   if (!text) return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing", path, s->key);
   if (setting_parse(s, text, check_range, at)) return SPARC_OK;
   return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected %s", path, s->key, quote(text).text,

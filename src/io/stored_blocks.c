@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stored_blocks.c: checkpoints from files that are not trusted. */
+/* stored_blocks.c: checkpoints from untrusted files. */
 #include "io/stored_blocks.h"
 
 #include "base/c_locale.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* stored_blocks.h: what checkpoints of all kinds share: networks as blocks, further arrays, settings and the identity
- * of the format. Readers check everything, with one error message each (stored_tensor.h); the writer is stored_write.c.
+/* stored_blocks.h: shared parts of all kinds of checkpoints: networks as blocks, further arrays, settings and the
+ * identity of the format. Readers check everything, with one error message each (stored_tensor.h); the writer is
+ * stored_write.c.
  *
  * A network's numbers are arrays over its blocks, each block a tensor PREFIX + NAME: weights "", the optimiser's
  * moments "opt.m." and "opt.v.". A file has the arrays of a block one after the other. */

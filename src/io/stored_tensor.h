@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* stored_tensor.h: tensors of files that are not trusted. Type and shape are checked before memory is taken for them,
- * numbers before they are used. `path` names the file in sentences; whatever is wrong is SPARC_FORMAT. */
+/* stored_tensor.h: tensors of untrusted files. Type and shape are checked before memory is allocated, numbers before
+ * they are used. `path` names the file in messages; every defect is SPARC_FORMAT. */
 #ifndef SPARC_IO_STORED_TENSOR_H
 #define SPARC_IO_STORED_TENSOR_H
 
 #include "sparc/safetensors.h"
 
-/* stored_tensor_check demands a tensor of this type and shape, of one or two dimensions. */
+/* stored_tensor_check requires a tensor of this type and shape, of one or two dimensions. */
 sparc_status stored_tensor_check(const sparc_tensors *file, const char *path, const char *name, sparc_dtype dtype,
                                  const size_t *shape, int rank);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bank.c: the description of a filter bank, and its initialisation from sample signals.
  *
- * A bank is meant to stay as it is drawn, with a readout on top that is fitted in closed form (train/ridge.h): random
+ * A bank is not trained; a readout on top of it is fitted in closed form (train/ridge.h). It has random
  * filters whose time scales cover those of the signals, and thresholds within the range of the signals.
  */
 #include "nn/bank.h"
@@ -72,7 +72,7 @@ static int longest_of(const calibration *k) {
   return longest;
 }
 
-/* differences are weighed so that they vary as much as values */
+/* differences are weighted to have the variance of values */
 static void measure_changes(calibration *k) {
   const size_t C = k->at->C;
   for (size_t c = 0; c < C; c++) {

@@ -27,9 +27,9 @@ typedef struct bank_signal {
   int length;
 } bank_signal;
 
-/* bank_calibrate draws the layer's params: time constants from one step to a quarter of the longest signal, log-uniformly,
- * at most one oscillation in a time constant, directions at random, and thresholds at random quantiles of the
- * features on the signals. */
+/* bank_calibrate draws the layer's params: time constants from one step to a quarter of the longest signal,
+ * log-uniformly, at most one oscillation in a time constant, directions at random, and thresholds at random quantiles
+ * of the features on the signals. */
 sparc_status bank_calibrate(const sparc_layer *layer, uint64_t seed, size_t signals, const bank_signal *signal,
                             float *params);
 

@@ -7,7 +7,7 @@
  *   y_t = tanh(re . Re h_t + im . Im h_t + bias)      P M features
  *
  * The mean of y over time is then the fraction of steps that a filter spends above its threshold. A state is Re h,
- * Im h and the last input. Rows of one stream go to the tanh kernel at once, so that steps and sequences are bit-identical.
+ * Im h and the last input. Rows of a stream go to the tanh kernel at once, so steps and sequences are bit-identical.
  */
 #include "base/threads.h"
 #include "nn/bank.h"
@@ -111,7 +111,7 @@ static void step(const sparc_layer *layer, const TYPED(layer_step) * s) {
 
 /* ---- backward ------------------------------------------------------------------------------------ */
 
-/* where gradients go: of weights, and scratch */
+/* gradients of weights, and scratch */
 typedef struct bank_gradient {
   real *dinput, *dre, *dim, *dbias;
   real *dlambda; /* (2, M) */

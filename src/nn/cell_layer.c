@@ -21,7 +21,7 @@ enum { MODES, SECOND, OPTION_COUNT }; /* of both kinds: H, then dropout or featu
 
 static const char *const feature_names[] = {"output", "relu", "policy", NULL}; /* as sparc_features */
 
-/* what is not given is as in the network's configuration */
+/* defaults are those of the network's configuration */
 static const sparc_option residual_options[] = {
     {.name = "H", .type = SPARC_OPTION_INT, .low = 1, .high = 1 << 20},
     {.name = "dropout", .type = SPARC_OPTION_REAL, .fallback = -1, .high = 0.99},
@@ -149,7 +149,7 @@ static void lay_out_tape(sparc_layer *layer, cell_layer *at) {
   layer->scratch = take_places(scratch, sizeof scratch / sizeof *scratch);
 }
 
-/* after the blocks: prepared weights, state, tape, and how the rest of the library reaches the cell */
+/* after the blocks: prepared weights, state, tape, and the places of the cell */
 static void finish(sparc_layer *layer, cell_layer *at) {
   layer->sizes.prepared = 0;
   layer->cell_prepared = take_elements(&layer->sizes.prepared, layer->cell->sizes.prepared);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cell_layer.h: layers around one cell: the residual layer of the paper's classifiers [app:bptt_details], and the cell
- * with the features that heads read of it, which is a layer of width 0. */
+ * with the features that heads read, which is a layer of width 0. */
 #ifndef SPARC_NN_CELL_LAYER_H
 #define SPARC_NN_CELL_LAYER_H
 
@@ -20,7 +20,7 @@ typedef struct cell_layer {
   size_t norm_scale, norm_bias, skip;
   readout_offsets readout; /* none for cells that end in a projection */
   dense_offsets glu;
-  cell_features reads; /* width 0: what heads read of the cell */
+  cell_features reads; /* width 0: the features that heads read */
   /* on the tape of a step, as elements of one stream: array `at` of n streams starts at tape + n * at */
   size_t state, tape, y, mean, rstd, normed, read, gelu, gated;
   /* and in the scratch of its gradient */
@@ -29,7 +29,7 @@ typedef struct cell_layer {
 
 static inline const cell_layer *cell_layer_of(const sparc_layer *layer) { return layer->own; }
 
-/* where the features are the output itself, there is nothing to do */
+/* whether a bare cell has features other than its output */
 static inline bool has_features(const cell_layer *at) { return at->width == 0 && at->reads != POLICY_OUTPUT; }
 
 typedef struct cell_layer_plan {

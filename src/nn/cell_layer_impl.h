@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cell_layer_impl.h: what a layer around a cell does to n rows before and after the cell, in one precision; whole
- * sequences and steps run on these functions (docs/training.md has the formulas). */
+/* cell_layer_impl.h: a layer around a cell on n rows, before and after the cell, in one precision; used for whole
+ * sequences and for steps (docs/training.md has the formulas). */
 #ifndef SPARC_NN_CELL_LAYER_IMPL_H
 #define SPARC_NN_CELL_LAYER_IMPL_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cell_layer_run.c: the schedule of a layer around a cell over whole sequences: what happens before the cell (layer
- * norm), the cell, what follows it (readout, GELU, dropout, GLU, residual; or the features of a bare cell), and
- * the way back. */
+/* cell_layer_run.c: the schedule of a layer around a cell over whole sequences, forward and backward: before the
+ * cell (layer norm), the cell, after it (readout, GELU, dropout, GLU, residual; or the features of a bare cell). */
 #include "base/memory.h"
 #include "nn/cell_layer_step_impl.h"
 #include "nn/stages_impl.h"
@@ -12,7 +11,7 @@
 
 /* ---- memory ------------------------------------------------------------------------------------ */
 
-/* what the backward needs of the forward */
+/* activations that the backward pass needs */
 typedef struct layer_saved {
   real *mean, *rstd, *x, *y, *r, *g, *o; /* as in layer_pass */
   real *masks;                           /* (B, DROPOUT_PLACES, width) */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu_impl.h: how the CPU cuts the stages of a network, in one precision: tiles of tokens that never cross an example,
- * and groups of tiles with partial sums of their own. Both are a matter of the shape alone. */
+ * and groups of tiles with partial sums of their own. Both depend on the shape only. */
 #ifndef SPARC_NN_CPU_IMPL_H
 #define SPARC_NN_CPU_IMPL_H
 
@@ -8,7 +8,7 @@
 
 /* tokens of one example that are processed together */
 enum { EXAMPLE_TILE = 256 };
-/* groups of tiles, each with its own partial sums of weight gradients; at most so many, whatever the threads */
+/* groups of tiles, each with its own partial sums of weight gradients; at most so many, for any number of threads */
 enum { TILE_GROUPS = 16 };
 
 typedef struct tiling {

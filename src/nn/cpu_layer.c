@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu_layer.c: the stages of a layer around a cell, on the CPU.
  *
- * Before and after the cell everything is computed token by token. A tile never crosses an example, so a dropout mask, which is
+ * Everything outside the cell is computed token by token. A tile never crosses an example, so a dropout mask, which is
  * shared over time, is one vector per tile. Weight gradients are formed tile by tile while the operands are in the
  * cache, in one partial sum per group of tiles; vectors (norm, skip, bias) are partial sums per tile. Partial sums are
  * added in their order.

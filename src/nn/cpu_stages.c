@@ -97,7 +97,7 @@ static const real *dsum_last_of(const network_pass *p, size_t b) {
   return p->dstate_last ? p->dstate_last + b * p->net->sizes.state + p->net->pool : NULL;
 }
 
-/* what the mean adds to these tokens: those of the segment that the example ends in */
+/* adds the cotangent of the mean to tokens of the segment that the example ends in */
 static void pool_mean_backward(const network_pass *p, const example_range *e, int accumulate, real *dz) {
   const size_t F = p->net->features, length = length_of(p, e->b);
   const segment *s = &p->segments[e->b];

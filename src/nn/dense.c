@@ -30,7 +30,7 @@ void TYPED(dense_backward_input)(const kernels *k, size_t n, size_t in, size_t o
 
 void TYPED(dense_backward_weight)(const kernels *k, size_t n, size_t in, size_t first, size_t count, const real *dy,
                                   size_t stride_dy, const real *x, real *dweight, real *dbias) {
-  if (in == 1) /* a column is also a row, which is the shape that products like */
+  if (in == 1) /* a column is also a row, for which products are faster */
     gemm(k, TRANSPOSED, AS_IS, 1, count, n, x, 1, dy + first, stride_dy, 1, dweight + first, count);
   else
     gemm(k, TRANSPOSED, AS_IS, count, in, n, dy + first, stride_dy, x, in, 1, dweight + first * in, in);

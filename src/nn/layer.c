@@ -133,7 +133,7 @@ sparc_status layer_create(const sparc_network_config *network, const sparc_layer
   layer->kernels = kernels;
   layer->inputs = inputs;
   layer->index = index;
-  /* the blocks of a bare cell have no number in front */
+  /* names of the blocks of a bare cell have no number */
   if (network->layers) snprintf(layer->prefix, sizeof layer->prefix, "layers.%zu.", index);
   const sparc_status status = lay_out(layer);
   layer->network = NULL;

@@ -19,7 +19,7 @@ struct sparc_layer {
   const sparc_layer_kind *kind;
   const sparc_network_config *network; /* for layouts, while the network is made */
   const char *text;                    /* the options as given, likewise */
-  char resolved[OPTIONS_TEXT];         /* the same with what the network's configuration adds; "": as given */
+  char resolved[OPTIONS_TEXT];         /* the same with defaults from the network's configuration; "": as given */
   const struct kernels *kernels;
   double option[MAX_OPTIONS];  /* in the order of kind->options */
   size_t inputs, index;        /* width of the input; number in the network */

@@ -27,7 +27,7 @@ static inline const TYPED(layer_ops) * TYPED(layer_ops_of)(const sparc_layer *la
 #endif
 }
 
-/* the arrays of n streams around a layer: what a step leaves, and cotangents */
+/* the arrays of n streams around a layer: activations of a step, and cotangents */
 typedef struct TYPED(layer_streams) {
   const real *params, *prepared;
   size_t n;

@@ -8,8 +8,8 @@
  * Functions that take a kernel table run its float32 loops; with NULL, in double, or where the table has an empty slot
  * they are plain C over the C library's functions.
  *
- * A dense weight is W[out][in]. The forward wants it as W^T [in][out], in the panels that products read (`weight_in`),
- * the input gradient as it is: both products then have their right factor stored K x N, which is what they are fast at.
+ * A dense weight is W[out][in]. The forward pass uses W^T [in][out], in the panels that products read (`weight_in`),
+ * the input gradient W itself: both products then have their right factor stored K x N, the fast case.
  */
 #ifndef SPARC_NN_LAYERS_IMPL_H
 #define SPARC_NN_LAYERS_IMPL_H

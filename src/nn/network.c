@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* network.c: the description of a network: its layers, blocks, their names and initial draws, optimiser groups, sizes,
- * plans. Random streams are keyed by the names of blocks, so a block keeps its numbers when others come or go.
+ * plans. Random streams are keyed by the names of blocks, so a block keeps its initial values when others are added or
+ * removed.
  */
 #include "nn/network.h"
 
@@ -106,7 +107,7 @@ static void add_blocks(sparc_network *net) {
 
 /* ---- sizes ------------------------------------------------------------------------------------- */
 
-/* prepared: a copy of params, then weights in the orders the kernels want */
+/* prepared: a copy of params, then weights in the layouts of the kernels */
 static void lay_out_prepared(sparc_network *net) {
   size_t end = round_elements(net->sizes.params);
   place_dense(&net->embed, &end);
@@ -119,7 +120,7 @@ static void lay_out_prepared(sparc_network *net) {
   net->sizes.prepared = end;
 }
 
-/* what layers take turns with */
+/* arrays that layers use alternately */
 typedef struct shared_places {
   size_t tape, scratch, y, other;
 } shared_places;
@@ -300,7 +301,7 @@ static sparc_status check_names(const sparc_network *net) {
   return SPARC_OK;
 }
 
-/* what heads that are tied read must be as wide as a row of the table */
+/* the features of tied heads must be as wide as a row of the table */
 static sparc_status check_features(const sparc_network *net) {
   for (int i = 0; i < net->config.heads; i++)
     if (net->head_config[i].tied && net->features != (size_t)net->config.width)
@@ -344,7 +345,7 @@ static sparc_status allocate_tables(sparc_network *net, const sparc_network_conf
   return full ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the tables of a network of %zu layers", net->layers);
 }
 
-/* the configuration as the network keeps it: strings of its own, nothing left to defaults */
+/* the resolved configuration of the network, with copies of all strings */
 static void keep_config(sparc_network *net, const sparc_network_config *config) {
   const sparc_cell *cell = NULL;
   for (size_t i = 0; i < net->layers && !cell; i++) cell = net->layer[i]->cell;

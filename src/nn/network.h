@@ -17,14 +17,14 @@ typedef struct network_head {
   size_t hidden_tape, dhidden_tape; /* its hidden layer on the tape of a step */
 } network_head;
 
-/* Where a step keeps what: elements of one stream before the array, so that array `at` of n streams starts at
- * tapes + n * at, and its n rows lie one after the other. Several layers take turns. */
+/* Layout of the tape of a step: elements of one stream before the array, so that array `at` of n streams starts at
+ * tapes + n * at, and its n rows lie one after the other. Several layers share these arrays. */
 typedef struct network_tape_layout {
   size_t x, embedded; /* the embedding's input and output */
   size_t layer;       /* the layer's own */
-  size_t y, other;    /* outputs of layers, in turns where one does not work in place */
-  size_t pooled;      /* what heads on the mean read */
-  size_t dfeatures;   /* cotangents of what heads read */
+  size_t y, other;    /* outputs of layers, alternately unless a layer works in place */
+  size_t pooled;      /* input of heads on the mean */
+  size_t dfeatures;   /* cotangents of the features */
   size_t scratch;     /* of the layer's gradient */
   size_t total;
 } network_tape_layout;
@@ -33,7 +33,7 @@ struct sparc_network {
   sparc_network_config config; /* its strings, layers and heads are the network's own */
   const struct kernels *kernels;
   bool pools;      /* some head reads the mean */
-  size_t features; /* width of what heads read */
+  size_t features; /* width of the features that heads read */
   sparc_network_sizes sizes;
   network_tape_layout tape;
   dense_offsets embed; /* of symbols: the table (symbols, width) as the weight, no bias */

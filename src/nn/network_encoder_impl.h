@@ -14,15 +14,15 @@
 /* after the RTRL step that filled the cell's tape; x (inputs), e (width): the embedding's input and output */
 void TYPED(encoder_advance)(const sparc_network *net, const real *prepared, const real *x, const real *e,
                             real *cell_tape, real *trace);
-/* after the cell's RTRL gradient on that tape: adds what came through the state to the embedding's gradient, and takes
- * the present's share of it out of de (width), the cotangent of the pre-activations. What is left there goes past the
- * state, from the cell's input to its output; false: nothing does. */
+/* after the cell's RTRL gradient on that tape: adds the part through the state to the embedding's gradient, and
+ * subtracts that of the current step from de (width), the cotangent of the pre-activations. The rest of de bypasses the
+ * state, from the cell's input to its output; false: it is zero. */
 bool TYPED(encoder_contract)(const sparc_network *net, const real *trace, real *cell_tape, real *de, real *dparams);
 
-/* Without the step itself: adds to the embedding's gradient what a cotangent dstate (S) of the state that `trace`
- * belongs to has of it, */
+/* Without the step itself: adds to the embedding's gradient that of a cotangent dstate (S) of the state that `trace`
+ * belongs to, */
 void TYPED(encoder_contract_state)(const sparc_network *net, const real *trace, const real *dstate, real *dparams);
-/* and what cotangents de (n, width), which are overwritten, of n embedded inputs have of it */
+/* and that of cotangents de (n, width), which are overwritten, of n embedded inputs */
 void TYPED(encoder_rows_gradient)(const sparc_network *net, const real *prepared, size_t n, const real *x,
                                   const real *e, real *de, real *dparams, int threads);
 

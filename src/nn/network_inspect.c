@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* network_inspect.c: cells of layers under the inputs that the network gives them: a forward in float, then the
- * inspection of each cell over what reached it. */
+/* network_inspect.c: inspection of the cells of layers: a forward pass in float, then the inspection of each cell on
+ * its inputs. */
 #include "nn/network_inspect.h"
 
 #include "base/error.h"

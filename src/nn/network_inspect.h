@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* network_inspect.h: looking into several layers after a single forward. */
+/* network_inspect.h: inspection of several layers after a single forward pass. */
 #ifndef SPARC_NN_NETWORK_INSPECT_H
 #define SPARC_NN_NETWORK_INSPECT_H
 

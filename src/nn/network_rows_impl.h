@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* network_rows_impl.h: what a network does outside its layers, to n rows, in one precision: embedding and heads, for
- * whole sequences and for steps (rows_impl.h). */
+/* network_rows_impl.h: embedding and heads of a network on n rows, in one precision, for whole sequences and for
+ * steps (rows_impl.h). */
 #ifndef SPARC_NN_NETWORK_ROWS_IMPL_H
 #define SPARC_NN_NETWORK_ROWS_IMPL_H
 
@@ -20,7 +20,7 @@ void TYPED(embed_rows_backward)(const sparc_network *net, const real *prepared, 
 /* the gradient of the embedding's weights over n rows, from what embed_rows_backward leaves */
 void TYPED(embed_gradient)(const sparc_network *net, int threads, size_t n, const real *x, const real *de,
                            real *dparams);
-/* symbols of n rows are whole numbers from 0 to below their number; other inputs are not looked at */
+/* symbols of n rows are whole numbers from 0 to below their number; other inputs are not checked */
 sparc_status TYPED(check_symbols)(const sparc_network *net, size_t n, const real *x);
 
 /* ---- heads ------------------------------------------------------------------------------------- */

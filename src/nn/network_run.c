@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* network_run.c: the schedule of a network over whole sequences: embedding, layers, pooling, heads, and the way back.
+/* network_run.c: the schedule of a network over whole sequences: embedding, layers, pooling, heads, and the backward
+ * pass.
  *
- * What callers give is checked here, once: masks, lengths and symbols. Everything that walks over activations is a
- * stage of the plan's executor (stages_impl.h) or a layer's own call (sparc/layer.h).
+ * Arguments (masks, lengths, symbols) are checked here, once. Every loop over activations is a stage of the plan's
+ * executor (stages_impl.h) or a layer's own call (sparc/layer.h).
  */
 #include "nn/network_run.h"
 
@@ -37,8 +38,8 @@ typedef struct network_memory {
   segment *segments;       /* (B) */
   real *mean, *last;       /* (B, F) */
   real *dmean, *dlast;     /* (B, F) */
-  real *cotangents[2];     /* (N, the widest that is there): of outputs of layers, in turns */
-  void *work;              /* of the layer at work */
+  real *cotangents[2];     /* (N, greatest width): of outputs of layers, alternating */
+  void *work;              /* of the current layer */
   real *hidden[MAX_HEADS]; /* of heads */
   real *dhidden[MAX_HEADS];
 } network_memory;
@@ -48,7 +49,7 @@ static bool has_cotangent(const sparc_network *net, size_t layer) {
   return !net->layer[layer]->in_place && (layer || has_embedding(net));
 }
 
-/* the widths of the two arrays that cotangents take turns with */
+/* the widths of the two arrays of cotangents, which alternate */
 static void cotangent_widths(const sparc_network *net, size_t width[2]) {
   size_t now = 0;
   width[0] = net->features;
@@ -122,7 +123,7 @@ typedef struct network_run {
   network_pass pass;
 } network_run;
 
-/* the arrays of r->memory are where they are: r does not move any more */
+/* r must not be copied afterwards: it holds addresses of its own members */
 static void start_run(network_run *r, const sparc_network_plan *plan, const real *prepared, const network_sequence *io,
                       void *work) {
   const sparc_network *net = plan->network;

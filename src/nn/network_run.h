@@ -6,7 +6,7 @@
 
 #include "nn/network.h"
 
-/* the sequence as the cell of a layer saw it in the forward just run with the same work; false: the layer is not built
+/* input and output of a layer's cell in the forward pass just run with the same work; false: the layer is not built
  * around a cell */
 bool network_cell_sequence(const sparc_network_plan *plan, const sparc_network_sequence *sequence, size_t layer,
                            void *work, sparc_sequence *out);
@@ -27,7 +27,8 @@ sparc_status network_backward(const sparc_network_plan *plan, const float *prepa
 size_t network_plan_work_bytes_f32(const sparc_network_plan *plan);
 size_t network_plan_work_bytes_f64(const sparc_network_plan *plan);
 
-/* what a first head on one row of a sequence read in the forward just run with the same work: (B, features) */
+/* the input of the first head, if it reads one row per sequence, in the forward pass just run with the same work: (B,
+ * features) */
 const float *network_pooled(const sparc_network_plan *plan, const sparc_network_sequence *sequence, void *work);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * A tile of streams goes through the whole network while its rows are in the cache, and reads each weight once; rows do
  * not influence each other's bits. A gradient follows the same path backward, all n rows at a time, with the sums over
- * rows cut by rows of the weights. The state of a stream that is carried past the layers, the sum of a head on the
- * mean, is moved here; everything else that moves is the layers'.
+ * rows cut by rows of the weights. The sum of a head on the mean, part of a stream's state, is
+ * updated here; layers update the rest.
  */
 #include "base/error.h"
 #include "base/threads.h"
@@ -31,7 +31,7 @@ enum { STREAM_TILE = 12 };
 
 /* ---- the tape ---------------------------------------------------------------------------------- */
 
-/* one call: n streams, their tapes, and what goes in and out */
+/* one call: n streams, their tapes, inputs and outputs */
 typedef struct step_run {
   const sparc_network *net;
   const real *prepared;
@@ -66,7 +66,7 @@ static layer_streams only_layer(const step_run *r) {
 static const TYPED(layer_cut) * cut_of(const sparc_network *net) { return TYPED(layer_cut_of)(net->layer[0]); }
 
 network_tape network_tape_of(const sparc_network *net, int n, real *tapes) {
-  const step_run r = {.net = net, .prepared = tapes, .n = (size_t)n, .tapes = tapes}; /* weights are not looked at */
+  const step_run r = {.net = net, .prepared = tapes, .n = (size_t)n, .tapes = tapes}; /* weights are not used */
   const layer_streams s = only_layer(&r);
   return cut_of(net)->tape(net->layer[0], &s);
 }
@@ -144,7 +144,7 @@ static void step_tile(void *context, size_t tile) {
   read_streams(r, streams);
 }
 
-/* what every one-step call requires of its arguments; the masks of n streams, or NULL */
+/* checks the arguments of a one-step call; masks (n) may be NULL */
 static sparc_status check_step(const sparc_network *net, const real *prepared, const real *states, const real *x,
                                const real *tapes, int n, const real *masks) {
   const struct {

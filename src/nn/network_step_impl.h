@@ -22,8 +22,7 @@
 #include "nn/layer_impl.h"
 #include "nn/network.h"
 
-/* sparc_network_step_rtrl with the trace of the step before in another place, which may be the same, on up to `threads`
- * threads */
+/* sparc_network_step_rtrl with the previous trace in another array, or the same, on up to `threads` threads */
 sparc_status TYPED(network_step_rtrl)(const sparc_network *net, const real *prepared, sparc_encoder_gradient encoder,
                                       real *state, const real *before, real *trace, const real *x, real mask, real *y,
                                       real *tape, int threads);

@@ -3,7 +3,8 @@
  *
  * The flat array is cut into tiles without regard to spans; a tile visits the spans that reach into it. Moments move by
  * m += (1 - beta) (g - m): a constant gradient is their fixed point however beta rounds, while beta m + (1 - beta) g in
- * float would converge to 1.3e-5 beside it for beta2 = 0.999. Factors that depend on the step alone are formed in double.
+ * float would converge to 1.3e-5 beside it for beta2 = 0.999. Factors that depend on the step alone are formed in
+ * double.
  */
 #include "nn/optimiser.h"
 

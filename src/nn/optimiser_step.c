@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* optimiser_step.c: norm, clipping, Adam, moving average and preparation of a network, and what is refused. */
+/* optimiser_step.c: norm, clipping, Adam, moving average and preparation of a network, and checks. */
 #include "nn/optimiser_step.h"
 
 #include "base/error.h"
@@ -47,7 +47,7 @@ static sparc_status check_norm(const optimiser_step *s, double norm) {
 
 /* ---- the step ------------------------------------------------------------------------------------- */
 
-/* the mean over all updates at first, then one that forgets */
+/* the mean over all updates at first, then an exponential moving average */
 static void move_average(const optimiser_step *s, size_t count) {
   const double n = (double)s->update, decay = fmin(s->average_decay, n / (n + 9));
   for (size_t i = 0; s->average && i < count; i++)
@@ -68,7 +68,7 @@ static void keep(const optimiser_step *s, size_t count) {
   if (s->average) memcpy(s->before + 3 * count, s->average, count * sizeof *s->before);
 }
 
-/* fails with the sentence of the failure that led here */
+/* fails with the message of the original failure */
 static sparc_status undo(const optimiser_step *s, size_t count, sparc_status status) {
   char sentence[256];
   snprintf(sentence, sizeof sentence, "%s", sparc_error());

@@ -26,16 +26,16 @@ typedef struct TYPED(optimiser_step) {
   real *params, *prepared; /* (params), (prepared) */
 
   /* moving average of the parameters; average NULL: none. The decay is at most n / (n + 9) at update n, so that the
-   * average soon forgets the first draw. */
+   * average soon forgets the initial values. */
   double average_decay;
   real *average, *prepared_average; /* (params), (prepared) */
 
-  real *before; /* (3, params), (4, params) with an average: where a step that fails is undone from; NULL: it is not */
+  real *before; /* (3, params), (4, params) with an average: to undo a failed step; NULL: it is not undone */
 } TYPED(optimiser_step);
 
 /* optimiser_take_step measures the gradient's norm, clips the gradient, and moves moments, parameters and average;
  * *norm is the norm before clipping. SPARC_NOT_FINITE: the gradient is not finite or too large to be squared, and
- * nothing has moved; or the step leads to parameters that are impossible, and is undone if there is a `before`. */
+ * nothing has changed; or the step gives invalid parameters, and is undone if there is a `before`. */
 sparc_status TYPED(optimiser_take_step)(const TYPED(optimiser_step) * s, double *norm);
 
 /* greatest_parameter is the trained parameter with the greatest entry of values (params), or the first whose entry is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* readout.c: what turns a cell's state into features [eq:app_bptt_readout].
+/* readout.c: features of a cell's state [eq:app_bptt_readout].
  *
  * The complex readout Re(C h) = C_re h_re - C_im h_im is a dense layer on the planar state [re | im], so only its
  * weight is made here and its gradient taken apart again; the products are those of dense.c.

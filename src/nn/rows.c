@@ -42,8 +42,8 @@ void readout_rows_backward(const weight_view *w, const readout_offsets *at, size
 
 /* ---- gradients of weights ---------------------------------------------------------------------- */
 
-/* Rows of a weight that are summed together: of a weight that is worth it so few that some sixteen threads have work,
- * in multiples of what a product takes at a time. An element's sum does not depend on the cut. */
+/* Rows of a weight that are summed together: few enough for about sixteen threads if the weight is large, in multiples
+ * of the row tile of a product. The sum of an element does not depend on this number. */
 static size_t weight_tile(const weight_job *job) {
   enum { AT_A_TIME = 6, SHARES = 16, SMALL = 1 << 16 };
   const size_t out = job->dense->out;

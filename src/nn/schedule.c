@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* schedule.c: what of the optimiser has no precision: its defaults and the learning rate over time. */
+/* schedule.c: the parts of the optimiser that are independent of precision: its defaults and the learning rate
+ * schedule. */
 #include "sparc/optimiser.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stages.h: what runs the stages of a network (stages_impl.h): a table for each precision. */
+/* stages.h: executors of the stages of a network (stages_impl.h): a table for each precision. */
 #ifndef SPARC_NN_STAGES_H
 #define SPARC_NN_STAGES_H
 

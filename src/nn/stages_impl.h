@@ -2,8 +2,8 @@
 /* stages_impl.h: the stages of a network over whole arrays, in one precision.
  *
  * A schedule (network_run.c, cell_layer_run.c) defines the order of stages; the stages are a table, which
- * an executor fills: cpu_stages_f32 and cpu_stages_f64 cut them into tiles for threads. A schedule hands arrays on and
- * never looks into them. What callers give is validated before the first stage; stages cannot fail.
+ * an executor fills: cpu_stages_f32 and cpu_stages_f64 cut them into tiles for threads. A schedule passes
+ * arrays on and never reads them. Arguments are validated before the first stage; stages cannot fail.
  */
 #ifndef SPARC_NN_STAGES_IMPL_H
 #define SPARC_NN_STAGES_IMPL_H
@@ -23,16 +23,16 @@ typedef struct TYPED(layer_pass) {
   size_t B, T;
   int threads;
   size_t output;     /* O, of the cell */
-  const real *u;     /* (N, width): what enters the layer */
+  const real *u;     /* (N, width): input of the layer */
   real *mean, *rstd; /* (N) */
   real *x;           /* (N, width): normalised, the cell's input */
   real *y;           /* (N, O): the cell's output */
   real *r;           /* (N, width): after the readout; y itself for cells that end in a projection */
   real *g;           /* (N, width): after GELU and dropout */
   real *o;           /* (N, 2 width): GLU pre-activations */
-  real *out;         /* (N, width), or the features (N, F): what leaves the layer */
+  real *out;         /* (N, width), or the features (N, F): output of the layer */
   real *masks;       /* (B, DROPOUT_PLACES, width) factors; NULL: nothing is dropped */
-  real *du;          /* (N, width): cotangent of what leaves, then of what enters; of the features (N, F) */
+  real *du;          /* (N, width): cotangent of the output, then of the input; of the features (N, F) */
   real *dr, *dx;     /* (N, width) */
   real *dy;          /* (N, O) */
   real *dparams;     /* of the layer */
@@ -59,7 +59,7 @@ typedef struct TYPED(network_pass) {
   real *embedded, *dembedded;  /* (N, width) */
   const real *features;        /* (N, F) */
   real *dfeatures;             /* (N, F) */
-  real *mean, *last;           /* (B, F): what heads of one row per example read */
+  real *mean, *last;           /* (B, F): inputs of heads of one row per example */
   real *dmean, *dlast;         /* (B, F) */
   real *const *hidden;         /* (heads): (rows, hidden), N rows for a head on every step, else B */
   real *const *dhidden;        /* likewise */

@@ -3,11 +3,12 @@
  * checkpoints, provenance and failures.
  *
  * A kind of run (training, reinforcement learning, streams) is a structure with an engine in it and a table of
- * operations. The order at a checkpoint is metrics, measurements and files of the kind, the checkpoint, provenance, each
- * complete before the next: after a kill, a resumed run reproduces the lost part bit-exactly from the last checkpoint.
+ * operations. The order at a checkpoint is metrics, measurements and files of the kind, the checkpoint, provenance,
+ * each complete before the next: after a kill, a resumed run reproduces the lost part bit-exactly from the last
+ * checkpoint.
  *
- * Several ranks (base/ranks.h) may do a run together. Rank 0 alone writes; operations run on all ranks, and those that
- * exchange something do so by themselves.
+ * Several ranks (base/ranks.h) may share a run. Only rank 0 writes; operations run on all ranks and communicate by
+ * themselves.
  */
 #ifndef SPARC_RUN_ENGINE_H
 #define SPARC_RUN_ENGINE_H
@@ -19,7 +20,7 @@
 #include "run/provenance.h"
 #include "sparc/run.h"
 
-/* Where a run is kept: a folder with config.json, metrics, provenance and last.safetensors, or a single file. Both
+/* The place of a run: a folder with config.json, metrics, provenance and last.safetensors, or a single file. Both
  * NULL: nowhere. */
 typedef struct run_place {
   const char *folder, *file;
@@ -63,7 +64,7 @@ typedef struct run_engine {
   run_lock lock; /* during an execution */
   metrics metrics;
   provenance earlier, made; /* of the parts before this execution, and of all */
-  double clock;             /* up to when the time is counted */
+  double clock;             /* end of the time counted so far */
   long first, done;         /* steps when the run was created or resumed, and now */
   long saved;               /* steps in the last checkpoint; -1: none */
   double seconds;           /* spent in steps, measurements and checkpoints since `first` */
@@ -96,7 +97,8 @@ void engine_join(run_engine *e, ranks *group, int threads);
 /* engine_execute starts the run, unless it is started, and advances until it is finished, stopped or failed */
 sparc_status engine_execute(run_engine *e);
 
-/* The same in parts, for runs whose input comes from the caller. engine_lock locks the place until engine_close, engine_begin creates or restores, engine_advance takes a step, engine_save writes a checkpoint. */
+/* The same in parts, for runs whose input comes from the caller. engine_lock locks the place until engine_close,
+ * engine_begin creates or restores, engine_advance takes a step, engine_save writes a checkpoint. */
 sparc_status engine_lock(run_engine *e);
 sparc_status engine_begin(run_engine *e);
 sparc_status engine_advance(run_engine *e);

@@ -14,11 +14,11 @@ launch launch_read(void);
 /* launch_forget removes these variables, so that child processes are not ranks */
 void launch_forget(void);
 
-/* launch_share divides threads among the ranks of a machine, unless the launcher has bound this one to some processors */
+/* launch_share divides threads among the ranks of a machine, unless the launcher has bound this one to processors */
 int launch_share(int threads);
 
-/* launch_join makes the group, by the shared object sparc-mpi.so, which is looked for as the tool's libraries are. *out is
- * NULL for a process on its own. SPARC_UNSUPPORTED: there is no such shared object, or no MPI library. */
+/* launch_join creates the group with the shared object sparc-mpi.so, which is searched like the tool's libraries. *out
+ * is NULL for a process on its own. SPARC_UNSUPPORTED: there is no such shared object, or no MPI library. */
 sparc_status launch_join(ranks **out);
 
 /* Resources of a rank. */

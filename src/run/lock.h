@@ -12,9 +12,8 @@ typedef struct run_lock {
   char path[RUN_PATH];
 } run_lock;
 
-/* run_lock_take takes the lock of a folder that exists, or fails with SPARC_IO and names the process and the host of
- * the run that has it. That of a process which has died is taken over. Taking a lock that is held already does nothing.
- */
+/* run_lock_take takes the lock of an existing folder. SPARC_IO: another run holds it; the message names its process and
+ * host. The lock of a dead process is taken over. Taking a lock that is held already does nothing. */
 sparc_status run_lock_take(const run_folder *folder, run_lock *lock);
 
 /* file_lock_take does the same for a single file, which may not exist yet, by a file PATH.lock beside it. */

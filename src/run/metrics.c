@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* metrics.c: metrics as JSONL and CSV. The CSV rows are made from the objects, also when a run is resumed, so
- * that one file decides what is kept. What is kept is written to new files that take the place of the old ones, so a
- * full disk costs nothing that was there. */
+/* metrics.c: metrics as JSONL and CSV. CSV rows are derived from the JSON objects, also when a run is resumed.
+ * Kept lines are written to new files that replace the old ones, so a full disk loses nothing. */
 #include "run/metrics.h"
 
 #include "base/error.h"
@@ -113,7 +112,7 @@ sparc_status metrics_read(const char *path, metrics_fn fn, void *user) {
 
 /* ---- files --------------------------------------------------------------------------------------- */
 
-/* what stays of the old files, on its way to new ones */
+/* lines of the old files that are copied to new ones */
 typedef struct survivors {
   metrics *to;
   long keep;

@@ -20,9 +20,9 @@ typedef struct metrics {
   char jsonl_path[METRICS_PATH], csv_path[METRICS_PATH];
 } metrics;
 
-/* metrics_read hands the objects of a metrics.jsonl to fn, one after the other, until fn fails. A file that does not
- * exist has none, and a last line without its end, as a killed run leaves it, is not handed on. SPARC_FORMAT: another
- * line is no JSON object, SPARC_IO: the file cannot be read. */
+/* metrics_read calls fn for the objects of a metrics.jsonl in order, until fn fails. A missing file has none; an
+ * incomplete last line, as of a killed run, is ignored. SPARC_FORMAT: another line is not a JSON object, SPARC_IO: the
+ * file cannot be read. */
 typedef sparc_status (*metrics_fn)(void *user, json_t *object);
 sparc_status metrics_read(const char *path, metrics_fn fn, void *user);
 

@@ -57,7 +57,7 @@ static bool lists(const char *list, const char *word) {
   return false;
 }
 
-/* a list that is full stays as it is */
+/* a full list is not changed */
 static void append_word(char *list, size_t size, const char *word) {
   const size_t used = strlen(list), gap = used ? strlen(separator) : 0;
   if (!*word || lists(list, word) || used + gap + strlen(word) >= size) return;

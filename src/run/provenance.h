@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* provenance.h: what made a run: the data, the build, kernels, threads and machine, and the time that it took.
+/* provenance.h: the provenance of a run: data, build, kernels, threads, machine, and computing time.
  *
  * The file provenance.json of a run folder is written when the run begins and with every checkpoint, so that the
  * seconds of a resumed run cover all its parts. It is the one file of the folder that depends on time and machine.
- * Parts that were made by different builds or machines are listed: "commit": "9917925, 1c2d3e4".
+ * Different builds or machines of parts are listed: "commit": "9917925, 1c2d3e4".
  */
 #ifndef SPARC_RUN_PROVENANCE_H
 #define SPARC_RUN_PROVENANCE_H
@@ -19,7 +19,7 @@ typedef struct provenance {
   char data[PROVENANCE_DATA];      /* CRC-32 of the examples as they were read, fit and validation parts: "7d0c2f1a" */
   int fit, validation;             /* examples */
   char split[16];                  /* paper, official, or task for generated examples */
-  char departure[PROVENANCE_NOTE]; /* how the data are not the paper's */
+  char departure[PROVENANCE_NOTE]; /* how the data differ from the paper's */
   char version[PROVENANCE_TEXT], commit[PROVENANCE_TEXT], kernels[PROVENANCE_TEXT], machine[PROVENANCE_TEXT];
   int threads;    /* of the last part */
   double seconds; /* of all parts, with validations */
@@ -37,7 +37,7 @@ void provenance_join(const provenance *all, provenance *part);
 json_t *provenance_json(const provenance *p);
 void provenance_from(const json_t *object, provenance *out);
 
-/* files of run folders. What provenance_read does not find, as in runs of earlier versions, is "unknown". */
+/* files of run folders. Facts missing in the file, as in runs of earlier versions, are read as "unknown". */
 sparc_status provenance_write(const char *folder, const provenance *p);
 sparc_status provenance_read(const char *folder, provenance *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ranked.c: ranks are compared with rank 0 by what they gather, so every one of them comes to the same sentence. */
+/* ranked.c: ranks gather their properties and compare all with rank 0, so all fail with the same message. */
 #include "run/ranked.h"
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* what a rank brings */
+/* properties of a rank */
 typedef struct identity {
   char version[64], kernels[64], data[PROVENANCE_DATA];
   uint64_t settings; /* a digest; each rank may have its own number of threads */
@@ -46,7 +46,7 @@ static void list_divisors(int number, char *text, size_t size) {
       used += (size_t)snprintf(text + used, size - used, "%s%d", d == 1 ? "" : d == number ? " or " : ", ", d);
 }
 
-/* options with which this number of ranks can share: as few shards as possible, of a larger whole if need be */
+/* options that suit this number of ranks: as few shards as possible, of a larger whole if necessary */
 static void suggest_shards(int count, const run_shards *s, char *text, size_t size) {
   if (s->whole % count == 0)
     snprintf(text, size, "--shards %d", count);
@@ -66,7 +66,7 @@ static sparc_status check_count(int count, run_shards s) {
               divisors, suggestion);
 }
 
-/* ---- what they bring ----------------------------------------------------------------------------- */
+/* ---- properties ---------------------------------------------------------------------------------- */
 
 static sparc_status compare(int rank, const identity *first, const identity *other) {
   if (strcmp(first->version, other->version) != 0)

@@ -11,7 +11,7 @@
 
 bool augments(const augmentation *a) { return a->jitter > 0 || a->scaling > 0 || a->window > 0; }
 
-/* step t becomes what lies at start + t share of the old steps, between two of them by a straight line */
+/* step t is the old value at start + t share, by linear interpolation */
 static void stretch(double start, double share, size_t length, size_t channels, float *x, float *old) {
   memcpy(old, x, length * channels * sizeof *x);
   for (size_t t = 0; t < length; t++, x += channels) {

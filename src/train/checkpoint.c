@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint.c: checkpoints from files. The tables of settings define the key of each field of the configuration.
- * Files are untrusted: anything missing, surplus or out of range is an error with the file and the key or tensor, before
+/* checkpoint.c: checkpoints from files. The tables of settings define the key of each field of the configuration. Files
+ * are untrusted: anything missing, surplus or out of range is an error with the file and the key or tensor, before
  * memory of a size given by the file is allocated. */
 #include "train/checkpoint.h"
 
@@ -134,7 +134,7 @@ static bool has_kind(const sparc_layer_kind *const *kinds, const char *name) {
   return false;
 }
 
-/* before memory is taken: a file with that many entries is at least as large */
+/* before memory is allocated: a file with that many entries is at least as large */
 static sparc_status check_layers(const checkpoint *c, int layers) {
   for (int i = 0; i < layers; i++) {
     const char *kind = find_layer(c, i, "kind");

@@ -86,7 +86,8 @@ void checkpoint_close(checkpoint *c);
 /* checkpoint_read fetches the numbers; moments may be NULL. SPARC_FORMAT names a tensor with an invalid number. */
 sparc_status checkpoint_read(const checkpoint *c, float *params, float *moments);
 
-/* checkpoint_load_weights fetches the weights of another network with the blocks of this file, its head only if requested */
+/* checkpoint_load_weights fetches the weights of another network with the blocks of this file, its head only if
+ * requested */
 sparc_status checkpoint_load_weights(const checkpoint *c, const sparc_network *network, bool head, float *params);
 
 /* checkpoint_read_raw fetches the last weights, of a file whose params are an average */

@@ -10,8 +10,8 @@
 static sparc_status no_memory(void) { return fail(SPARC_NO_MEMORY, "no memory for the metadata of a checkpoint"); }
 
 static char *print_numbers(const double *values, int count) {
-  enum { WIDEST = 25 }; /* sign, 17 digits, point, exponent, blank */
-  const size_t size = (size_t)count * WIDEST + 1;
+  enum { MAX_CHARACTERS = 25 }; /* sign, 17 digits, point, exponent, blank */
+  const size_t size = (size_t)count * MAX_CHARACTERS + 1;
   char *text = sparc_alloc(size);
   for (size_t i = 0, used = 0; text && i < (size_t)count; i++)
     used += (size_t)snprintf(text + used, size - used, "%s%.17g", i ? " " : "", values[i]);

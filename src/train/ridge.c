@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ridge.c: ridge regression in its dual form, for rows that are fewer than their features.
+/* ridge.c: ridge regression in its dual form, for fewer rows than features.
  *
  * With X the standardised features, G = X X^T, Y the centred targets and Q = (G + alpha I)^-1, the dual coefficients are
  * C = Q Y, the weights X^T C. Fitted values leave the residual Y - G C = alpha C; the hat matrix with an intercept is
@@ -175,8 +175,8 @@ static double cross_entropy(const ridge_problem *p, const double *score, double 
   return loss / (double)p->rows;
 }
 
-/* Cross-entropy is convex in the scale: golden section over 0.1 to 100, on a logarithmic axis. Smoothing by one row of all
- * keeps the scale finite if every left-out row is classified correctly. */
+/* Cross-entropy is convex in the scale: golden section over 0.1 to 100, on a logarithmic axis. Smoothing by one row of
+ * all keeps the scale finite if every left-out row is classified correctly. */
 static double choose_scale(const ridge_problem *p, const double *score) {
   const double golden = 0.6180339887498949, smoothing = 1 / (double)(p->rows + 1);
   double low = log(0.1), high = log(100);
