@@ -29,7 +29,7 @@ static int play(sparc_agent *agent, sparc_envs *envs) {
   int length = 0;
   if (sparc_envs_reset(envs, observation) != SPARC_OK) return complain();
   while (length == 0) {
-    if (sparc_agent_step(agent, observation, mask, NULL, &action) != SPARC_OK) return complain();
+    if (sparc_agent_step(agent, NULL, observation, mask, NULL, &action) != SPARC_OK) return complain();
     if (sparc_envs_step(envs, &action, observation, &reward, &mask, &total, &length) != SPARC_OK) return complain();
   }
   printf("the pole stood for %d steps\n", length);

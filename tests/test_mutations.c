@@ -252,7 +252,7 @@ static void step_agent(const char *path, const char *change) {
   float *observation = calloc((size_t)shape.observation, sizeof *observation);
   float *action = malloc((size_t)shape.action * sizeof *action);
   for (int t = 0; t < 3; t++) {
-    const sparc_status stepped = sparc_agent_step(agent, observation, t > 0, NULL, action);
+    const sparc_status stepped = sparc_agent_step(agent, NULL, observation, t > 0, NULL, action);
     assert_true(stepped == SPARC_OK || stepped == SPARC_NOT_FINITE);
     for (int i = 0; i < shape.action; i++) assert_true(isfinite(action[i]));
     assert_true(shape.choices == 0 || (action[0] >= 0 && action[0] < (float)shape.choices));

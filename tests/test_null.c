@@ -73,8 +73,7 @@ static void call_without_anything(void) {
   ZERO(sparc_agent_info_of, (NULL).state_size);
   REFUSES(sparc_agent_load, (NULL, NULL));
   ZERO(sparc_agent_metadata, (NULL, NULL));
-  REFUSES(sparc_agent_step, (NULL, NULL, 1, NULL, NULL));
-  REFUSES(sparc_agent_step_state, (NULL, NULL, NULL, 1, NULL, NULL));
+  REFUSES(sparc_agent_step, (NULL, NULL, NULL, 1, NULL, NULL));
   CALL(sparc_alloc, (sparc_free(sparc_alloc(0)), true));
   REFUSES(sparc_backward, (NULL, NULL, NULL, NULL, NULL, NULL));
   REFUSES(sparc_backward_bf16, (NULL, NULL, NULL, NULL, NULL, NULL));

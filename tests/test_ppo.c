@@ -539,14 +539,14 @@ static void agents_act_as_the_run_would(void **state) {
     memcpy(x, observation, sizeof x);
     observation_normalise(&ppo->observations, false, x);
     assert_int_equal(sparc_network_step(ppo->network, ppo->prepared, 1, states, x, &mask, y, tape, 1), SPARC_OK);
-    assert_int_equal(sparc_agent_step(agent, observation, mask, NULL, &action), SPARC_OK);
+    assert_int_equal(sparc_agent_step(agent, NULL, observation, mask, NULL, &action), SPARC_OK);
     assert_true(action == fmaxf(-2, fminf(y[0], 2)));
   }
   sparc_random stream;
   sparc_random_init(&stream, 1, "test", "agent");
   for (int t = 0; t < 200; t++) {
     float action;
-    assert_int_equal(sparc_agent_step(agent, (const float[]){1, 0}, 1, &stream, &action), SPARC_OK);
+    assert_int_equal(sparc_agent_step(agent, NULL, (const float[]){1, 0}, 1, &stream, &action), SPARC_OK);
     assert_true(action >= -2 && action <= 2);
   }
   sparc_free(states);
@@ -575,9 +575,8 @@ static void agents_serve_many_streams(void **state) {
       const float observation[2] = {0.1f * (float)t, (float)i};
       const float mask = t == 0 || t == 5 + i ? 0 : 1;
       float action = 7, expected = 8;
-      assert_int_equal(sparc_agent_step_state(shared, states + (size_t)i * size, observation, mask, NULL, &action),
-                       SPARC_OK);
-      assert_int_equal(sparc_agent_step(own[i], observation, mask, NULL, &expected), SPARC_OK);
+      assert_int_equal(sparc_agent_step(shared, states + (size_t)i * size, observation, mask, NULL, &action), SPARC_OK);
+      assert_int_equal(sparc_agent_step(own[i], NULL, observation, mask, NULL, &expected), SPARC_OK);
       assert_true(action == expected);
     }
   for (int i = 0; i < STREAMS; i++) sparc_agent_free(own[i]);
@@ -602,11 +601,11 @@ static void agents_refuse_what_is_not_finite(void **state) {
     for (int t = 0; t < 20; t++) {
       const float observation[2] = {0.1f * (float)t, -0.2f}, bad[2] = {observation[0], t % 2 ? NAN : -INFINITY};
       float action = 7, expected = 7;
-      assert_int_equal(sparc_agent_step(agent, bad, t > 0, &one, &action), SPARC_NOT_FINITE);
+      assert_int_equal(sparc_agent_step(agent, NULL, bad, t > 0, &one, &action), SPARC_NOT_FINITE);
       assert_non_null(strstr(sparc_error(), "observation 1 is "));
       assert_true(action == 0);
-      assert_int_equal(sparc_agent_step(agent, observation, t > 0, &one, &action), SPARC_OK);
-      assert_int_equal(sparc_agent_step(undisturbed, observation, t > 0, &two, &expected), SPARC_OK);
+      assert_int_equal(sparc_agent_step(agent, NULL, observation, t > 0, &one, &action), SPARC_OK);
+      assert_int_equal(sparc_agent_step(undisturbed, NULL, observation, t > 0, &two, &expected), SPARC_OK);
       assert_true(action == expected);
     }
     sparc_agent_free(agent);
@@ -616,7 +615,7 @@ static void agents_refuse_what_is_not_finite(void **state) {
     assert_int_equal(sparc_ppo_save(ppo, NULL, 0, in_folder("agent.safetensors")), SPARC_OK);
     assert_int_equal(sparc_agent_load(in_folder("agent.safetensors"), &agent), SPARC_OK);
     float action = 7;
-    assert_int_equal(sparc_agent_step(agent, (const float[]){1, 1}, 0, NULL, &action), SPARC_NOT_FINITE);
+    assert_int_equal(sparc_agent_step(agent, NULL, (const float[]){1, 1}, 0, NULL, &action), SPARC_NOT_FINITE);
     assert_true(action == 0);
     sparc_agent_free(agent);
     sparc_ppo_free(ppo);

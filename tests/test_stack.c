@@ -183,7 +183,7 @@ static void acting(const char *kind) {
   need(sparc_agent_load(path, &agent), kind, "load");
   const float observation[8] = {0};
   float action[8];
-  need(sparc_agent_step(agent, observation, 0, NULL, action), kind, "step of an agent");
+  need(sparc_agent_step(agent, NULL, observation, 0, NULL, action), kind, "step of an agent");
   sparc_agent_free(agent);
 }
 

@@ -196,14 +196,10 @@ SPARC_API const char *sparc_agent_metadata(const sparc_agent *agent, const char 
 /* Compute the action for a raw observation and advance the recurrent state. mask: 0 for the first observation of an
  * episode, else 1, as sparc_envs_step writes it. random: the stream that actions are drawn from; NULL: the most probable
  * action. Allocates nothing. Returns SPARC_NOT_FINITE if the observation or an output of the network is not finite: the
- * action is then zero, the state and `random` are unchanged, and the next call can continue. */
-SPARC_API sparc_status sparc_agent_step(sparc_agent *agent, const float *observation, float mask, sparc_random *random,
-                                        float *action);
-
-/* The same for a stream whose state the caller holds: state[state_size], initially zero. One agent serves any number of
- * streams. */
-SPARC_API sparc_status sparc_agent_step_state(sparc_agent *agent, float *state, const float *observation, float mask,
-                                              sparc_random *random, float *action);
+ * action is then zero, the state and `random` are unchanged, and the next call can continue. state: state_size floats of
+ * a stream, initially zero, so that one agent serves any number of streams; NULL: the agent's own. */
+SPARC_API sparc_status sparc_agent_step(sparc_agent *agent, float *state, const float *observation, float mask,
+                                        sparc_random *random, float *action);
 
 #ifdef __cplusplus
 }

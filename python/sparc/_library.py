@@ -410,7 +410,7 @@ _CALLS = {
     "sparc_agent_load": (None, [c_char_p, _P]),
     "sparc_agent_info_of": (sparc_agent_info, [_P]),
     "sparc_agent_metadata": (c_char_p, [_P, c_char_p]),
-    "sparc_agent_step_state": (None, [_P, _P, _P, c_float, _P, _P]),
+    "sparc_agent_step": (None, [_P, _P, _P, c_float, _P, _P]),
 }
 _FREES = ("sparc_cell_free", "sparc_plan_free", "sparc_model_free", "sparc_dataset_free", "sparc_learner_free",
           "sparc_network_free", "sparc_network_plan_free", "sparc_run_free", "sparc_envs_free", "sparc_ppo_free",

@@ -282,8 +282,8 @@ class Agent(Guarded):
         random = None if deterministic else ctypes.addressof(self._random)
         with self._lock:
             for i in range(n):
-                library.sparc_agent_step_state(self._handle, address(state[i]), address(raw[i]), float(starts[i] == 0),
-                                               random, address(actions[i]))
+                library.sparc_agent_step(self._handle, address(state[i]), address(raw[i]), float(starts[i] == 0),
+                                         random, address(actions[i]))
         return self._decoded(actions, single), state
 
     def _encoded(self, observation):
@@ -318,8 +318,8 @@ class Agent(Guarded):
             encoded = np.ascontiguousarray(encoded, np.float32)
             with self._lock:
                 for i in range(vector.n):
-                    library.sparc_agent_step_state(self._handle, address(state[i]), address(encoded[i]),
-                                                   float(masks[i] != 0), random, address(actions[i]))
+                    library.sparc_agent_step(self._handle, address(state[i]), address(encoded[i]),
+                                             float(masks[i] != 0), random, address(actions[i]))
             encoded, rewards, masks = vector.step(actions)
             running += rewards
             for i in np.flatnonzero(masks == 0):

@@ -141,14 +141,11 @@ static sparc_status advance(sparc_agent *agent, const float *state, const float 
   return status == SPARC_OK ? check_finite("the agent's state", agent->next, agent->n.state) : status;
 }
 
-sparc_status sparc_agent_step_state(sparc_agent *agent, float *state, const float *observation, float mask,
-                                    sparc_random *random, float *action) {
-  if (!agent || !state || !observation || !action)
-    return fail(SPARC_INVALID, "%s is NULL",
-                !agent         ? "agent"
-                : !state       ? "state"
-                : !observation ? "observation"
-                               : "action");
+sparc_status sparc_agent_step(sparc_agent *agent, float *state, const float *observation, float mask,
+                              sparc_random *random, float *action) {
+  if (!agent || !observation || !action)
+    return fail(SPARC_INVALID, "%s is NULL", !agent ? "agent" : !observation ? "observation" : "action");
+  if (!state) state = agent->state;
   const sparc_status status = advance(agent, state, observation, mask);
   if (status != SPARC_OK) {
     memset(action, 0, (size_t)agent->shape.action * sizeof *action);
@@ -158,10 +155,4 @@ sparc_status sparc_agent_step_state(sparc_agent *agent, float *state, const floa
   policy_act(&agent->policy, agent->y, random, action);
   policy_clip(&agent->policy, agent->action_limit, action, action);
   return SPARC_OK;
-}
-
-sparc_status sparc_agent_step(sparc_agent *agent, const float *observation, float mask, sparc_random *random,
-                              float *action) {
-  if (!agent) return fail(SPARC_INVALID, "agent is NULL");
-  return sparc_agent_step_state(agent, agent->state, observation, mask, random, action);
 }

@@ -24,9 +24,9 @@ static sparc_status act_oracle(player *p) { return sparc_envs_oracle(p->envs, p-
 static sparc_status act_agent(player *p) {
   sparc_status status = SPARC_OK;
   for (int i = 0; i < p->n && status == SPARC_OK; i++)
-    status = sparc_agent_step_state(p->agent, p->states + (size_t)i * sparc_agent_info_of(p->agent).state_size,
-                                    p->observations + (size_t)i * (size_t)p->shape.observation, p->masks[i],
-                                    p->greedy ? NULL : &p->random, action_of(p, i));
+    status = sparc_agent_step(p->agent, p->states + (size_t)i * sparc_agent_info_of(p->agent).state_size,
+                              p->observations + (size_t)i * (size_t)p->shape.observation, p->masks[i],
+                              p->greedy ? NULL : &p->random, action_of(p, i));
   return status;
 }
 

@@ -22,7 +22,7 @@ static void act(sparc_agent *agent) {
   sparc_random random;
   sparc_random_init(&random, 0, "fuzz", NULL);
   for (int step = 0; step < 4; step++) {
-    const sparc_status status = sparc_agent_step(agent, observation, step > 0, step % 2 ? &random : NULL, action);
+    const sparc_status status = sparc_agent_step(agent, NULL, observation, step > 0, step % 2 ? &random : NULL, action);
     require(status == SPARC_OK || status == SPARC_NOT_FINITE, "an agent that was loaded acts");
     if (status == SPARC_OK) require_action(&shape, action);
   }

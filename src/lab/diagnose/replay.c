@@ -126,7 +126,7 @@ static sparc_status record_episodes(const replay *r, stage *s, recording *to) {
   for (int t = 0; t < to->T && status == SPARC_OK; t++) {
     to->mask[t] = s->mask;
     to->event[t] = s->mask != 0 ? -1 : 0;
-    status = sparc_agent_step(r->agent, s->observation, s->mask, &s->random, s->action);
+    status = sparc_agent_step(r->agent, NULL, s->observation, s->mask, &s->random, s->action);
     memcpy(to->x + (size_t)t * inputs, agent_input(r->agent), inputs * sizeof(float));
     if (status == SPARC_OK)
       status =
