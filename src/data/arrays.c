@@ -49,13 +49,15 @@ static sparc_status number_classes(builder *b, int count) {
   enum { DIGITS = 12 };
   const char **names = sparc_alloc((size_t)count * sizeof *names);
   char(*texts)[DIGITS] = sparc_alloc((size_t)count * sizeof *texts);
-  sparc_status status = SPARC_OK;
-  if (!names || !texts) status = fail(SPARC_NO_MEMORY, "no memory for %d classes", count);
-  for (int c = 0; c < count && status == SPARC_OK; c++) {
-    snprintf(texts[c], DIGITS, "%d", c);
-    names[c] = texts[c];
-  }
-  if (status == SPARC_OK) status = builder_classes(b, "class_names", names, count);
+  sparc_status status;
+  if (names && texts) {
+    for (int c = 0; c < count; c++) {
+      snprintf(texts[c], DIGITS, "%d", c);
+      names[c] = texts[c];
+    }
+    status = builder_classes(b, "class_names", names, count);
+  } else
+    status = fail(SPARC_NO_MEMORY, "no memory for %d classes", count);
   sparc_free(names);
   sparc_free(texts);
   return status;

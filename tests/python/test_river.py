@@ -76,7 +76,7 @@ class Online(unittest.TestCase):
         self.assertEqual(other.predict_one(stream[50][0]), again.predict_one(stream[50][0]))
         self.assertEqual(again.predict_one(stream[51][0]), again.predict_one(stream[51][0]))
         self.assertEqual(again.clone().modes, 16)
-        self.assertEqual(copy.deepcopy(again).rate, 0.01)
+        self.assertEqual(copy.deepcopy(again).learning_rate, 0.01)
 
     def test_classifier(self):
         rng = np.random.default_rng(3)
