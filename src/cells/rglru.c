@@ -29,7 +29,7 @@
 /* ---- description ------------------------------------------------------------------------------- */
 
 static const double DECAY_SCALE = 8; /* c */
-enum { BLOCK = 8 };                  /* the usual option block */
+enum { BLOCK = 8 };                  /* the default of the option block */
 
 enum { OPTION_BLOCK, OPTION_PROJ_TRACE, OPTION_PROJECTION, OPTION_RING };
 enum { TRACE_EXACT, TRACE_LOCAL };

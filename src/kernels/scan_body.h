@@ -84,7 +84,7 @@ VMATH void transition_at_token(size_t ways, scan_path path, const tile_token *t,
                 true, CLOCK_LIVE, ways, &in, out);
 }
 
-/* The prefetcher of the processor stops at the end of a page, and a row of a usual width is one: what follows is
+/* The prefetcher of the processor stops at the end of a page, and a row of a common width is one: what follows is
  * prefetched while this row is worked on, some pages ahead, because memory shared with other threads has a high latency. Both
  * halves of a tile, H apart, into the second-level cache. */
 VMATH size_t rows_ahead(size_t H) {

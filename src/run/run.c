@@ -42,13 +42,13 @@ static bool is_classifier(const sparc_run *run) {
   return run->data.task ? run->data.task->target_kind == SPARC_TARGET_CLASS : !has_targets(run);
 }
 
-static void tell(sparc_run *run, const sparc_run_event *event) {
+static void notify(sparc_run *run, const sparc_run_event *event) {
   if (run->fn && run->fn(run->user, event) != 0) run->engine.stop_requested = true;
 }
 
-static void tell_stage(void *kind, sparc_run_stage stage, const char *message) {
+static void notify_stage(void *kind, sparc_run_stage stage, const char *message) {
   sparc_run *run = kind;
-  tell(run, &(sparc_run_event){.stage = stage, .run = run, .message = message});
+  notify(run, &(sparc_run_event){.stage = stage, .run = run, .message = message});
 }
 
 /* ---- life cycle ---------------------------------------------------------------------------------- */
@@ -80,17 +80,17 @@ static sparc_status open_engine(sparc_run *run) {
 }
 
 /* the paper's recipe divides as the paper does; a generated task has its parts */
-static sparc_data_division usual_division(const sparc_run_config *c) {
+static sparc_data_division default_division(const sparc_run_config *c) {
   return run_is_given(c, &c->recipe) && c->recipe == SPARC_RECIPE_PAPER ? SPARC_DIVISION_PAPER : SPARC_DIVISION_SOUND;
 }
 
-/* what a run that continues was begun with, where nothing is said: recipe and division depend on the version that began
+/* what a run that continues was begun with, where nothing is given: recipe and division depend on the version that began
  * it. One whose configuration does not name them had the paper's. */
 static sparc_status recall_defaults(sparc_run *run) {
   sparc_run_config *c = &run->config;
   const bool divides = !run_is_given(c, &c->read.division) && !is_task(c->data);
   if (!run->engine.continues) {
-    if (divides) c->read.division = usual_division(c);
+    if (divides) c->read.division = default_division(c);
     return divides ? sparc_run_config_mark(c, &c->read.division) : SPARC_OK;
   }
   json_t *then = NULL;
@@ -116,7 +116,7 @@ static sparc_status recall_defaults(sparc_run *run) {
   return SPARC_OK;
 }
 
-static sparc_status settle(sparc_run *run) {
+static sparc_status resolve(sparc_run *run) {
   const settings_binding binding = run_binding(&run->config);
   sparc_status status = settings_copy_texts(&binding, &run->texts);
   if (status == SPARC_OK) status = open_engine(run);
@@ -141,7 +141,7 @@ sparc_status sparc_run_create(const sparc_run_config *config, sparc_run **out) {
   sparc_run *run = sparc_alloc(sizeof *run);
   if (!run) return fail(SPARC_NO_MEMORY, "no memory for a run");
   run->config = *config;
-  status = settle(run);
+  status = resolve(run);
   if (status != SPARC_OK) {
     sparc_run_free(run);
     return status;
@@ -421,7 +421,7 @@ static sparc_status measure(void *kind) {
   if (status != SPARC_OK) return status;
   const bool better = is_better(&r->final, &r->best);
   if (better) r->best = r->final;
-  tell(run, &(sparc_run_event){.stage = SPARC_RUN_VALIDATED, .run = run, .score = &r->final, .best = better});
+  notify(run, &(sparc_run_event){.stage = SPARC_RUN_VALIDATED, .run = run, .score = &r->final, .best = better});
   status = log_validation(run, &r->final);
   if (status != SPARC_OK || !better || !has_folder(run)) return status;
   return engine_written(&run->engine, save(run, run->engine.folder.best));
@@ -471,7 +471,7 @@ static sparc_status advance(void *kind, long *done, bool *due) {
   engine_agreed(&run->engine, stop);
   if (status != SPARC_OK) return status;
   *done = report.update;
-  tell(run, &(sparc_run_event){.stage = SPARC_RUN_UPDATE, .run = run, .update = &report});
+  notify(run, &(sparc_run_event){.stage = SPARC_RUN_UPDATE, .run = run, .update = &report});
   status = fit_time(run, report.update);
   if (status != SPARC_OK) return status;
   const long every = run->config.validate_every, log_every = (every + LOGS_PER_VALIDATION - 1) / LOGS_PER_VALIDATION;
@@ -543,7 +543,7 @@ static const run_ops training = {.create = create,
                                  .save = save,
                                  .is_over = is_over,
                                  .conclude = conclude,
-                                 .notify = tell_stage};
+                                 .notify = notify_stage};
 
 sparc_status sparc_run_execute(sparc_run *run, sparc_run_fn fn, void *user) {
   if (!run) return fail(SPARC_INVALID, "run is NULL");

@@ -280,12 +280,12 @@ static void file_title(const char *path, char *title, size_t size) {
 
 sparc_status default_folder(const char *source, const char *options, const cell_request *request, uint64_t seed,
                             char *path, size_t size) {
-  char title[128], said[CELL_OPTIONS_SIZE], name[200], cell[200];
-  const sparc_status status = cell_nondefault_options(request, said);
+  char title[128], nondefault[CELL_OPTIONS_SIZE], name[200], cell[200];
+  const sparc_status status = cell_nondefault_options(request, nondefault);
   if (status != SPARC_OK) return status;
   file_title(source, title, sizeof title);
   options_file_name(*title ? title : "data", options, name, sizeof name);
-  options_file_name(request->kind, said, cell, sizeof cell);
+  options_file_name(request->kind, nondefault, cell, sizeof cell);
   snprintf(path, size, "runs/%s-%s-s%llu", name, cell, (unsigned long long)seed);
   return SPARC_OK;
 }

@@ -50,11 +50,11 @@ static sparc_status find_checkpoint(const char *path, replay *r) {
 static sparc_status name_cell(replay *r) {
   const sparc_cell *cell = network_cell(r->network);
   const cell_request request = {.kind = sparc_cell_config_of(cell).kind, .options = sparc_cell_config_of(cell).options};
-  char said[CELL_OPTIONS_SIZE];
-  const sparc_status status = cell_nondefault_options(&request, said);
+  char nondefault[CELL_OPTIONS_SIZE];
+  const sparc_status status = cell_nondefault_options(&request, nondefault);
   if (status != SPARC_OK) return status;
   make_plain(r->task);
-  options_file_name(request.kind, said, r->cell, sizeof r->cell);
+  options_file_name(request.kind, nondefault, r->cell, sizeof r->cell);
   snprintf(r->title, sizeof r->title, "%s (%s)", r->task, r->cell);
   if (strcmp(r->cell, "sparc") == 0) snprintf(r->paper, sizeof r->paper, "%s", r->task);
   return SPARC_OK;

@@ -41,10 +41,10 @@ static sparc_status has_variants(const char *kind, bool *has) {
 }
 
 /* a method with its own options; `title` is the cell's */
-static json_t *new_row(const cell_request *request, const char *title, const char *said) {
+static json_t *new_row(const cell_request *request, const char *title, const char *nondefault) {
   char name[GRID_NAME], whole[CELL_OPTIONS_SIZE + 128];
-  options_file_name(request->kind, said, name, sizeof name);
-  snprintf(whole, sizeof whole, "%s%s%s", title, *said ? ", " : "", said);
+  options_file_name(request->kind, nondefault, name, sizeof name);
+  snprintf(whole, sizeof whole, "%s%s%s", title, *nondefault ? ", " : "", nondefault);
   json_t *settings = json_pack("{s:s, s:s*, s:s*}", "cell", request->kind, "cell-options", request->options, "variant",
                                request->variant);
   return settings ? json_pack("{s:s, s:s, s:o}", "name", name, "title", whole, "settings", settings) : NULL;
@@ -65,15 +65,15 @@ static sparc_status add_cell(const json_t *methods, const char *cell, const demo
                              json_t *rows) {
   json_t *defaults[GRID_MAX_ENTRIES], *varied[GRID_MAX_ENTRIES];
   const cell_request request = {.kind = cell, .options = q->options, .variant = variants ? q->variant : NULL};
-  char said[CELL_OPTIONS_SIZE];
-  sparc_status status = cell_nondefault_options(&request, said);
+  char nondefault[CELL_OPTIONS_SIZE];
+  sparc_status status = cell_nondefault_options(&request, nondefault);
   if (status != SPARC_OK) return status;
   const bool requested = request.options || request.variant;
   const int count = find_rows(methods, cell, NULL, defaults);
   const char *title = count ? json_string_value(json_object_get(defaults[0], "title")) : cell;
-  if (*said && !request.options && find_rows(methods, cell, request.variant, varied) == 1)
+  if (*nondefault && !request.options && find_rows(methods, cell, request.variant, varied) == 1)
     return append(rows, varied[0]);
-  if (*said || count == 0) return append_new(rows, new_row(&request, title, said));
+  if (*nondefault || count == 0) return append_new(rows, new_row(&request, title, nondefault));
   /* all rows of the cell; with explicitly requested defaults only the first */
   for (int i = 0; i < (requested ? 1 : count) && status == SPARC_OK; i++) status = append(rows, defaults[i]);
   return status;
