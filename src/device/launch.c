@@ -57,7 +57,8 @@ kernel_launch launch_of(const kernel_set *set, kernel_id kernel, size_t groups) 
 static void pass_array(const kernel_set *set, kernel_launch *launch, sparc_slice slice, size_t element) {
   const sparc_memory *memory = slice.memory ? slice.memory : set->device->fault;
   const int64_t first = slice.memory ? (int64_t)(slice.offset / element) : -1;
-  launch->argument[launch->arguments++] = (launch_argument){.kind = ARGUMENT_BUFFER, .buffer = memory->buffer};
+  launch->argument[launch->arguments++] =
+      (launch_argument){.kind = ARGUMENT_BUFFER, .buffer = memory ? memory->buffer : NULL};
   pass_long(launch, first);
 }
 

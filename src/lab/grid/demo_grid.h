@@ -17,6 +17,6 @@ typedef struct demo_request {
 /* Creates the grid. A cell gets its rows of the paper's comparison, or one row with the requested options, or one row
  * with its name. If a cell's output is narrow because a task has few inputs, all cells get the linear embedding of
  * figure1-full. Call grid_free on *out in any case. */
-sparc_status demo_grid(const demo_request *request, grid *out);
+sparc_status demo_grid(const demo_request *q, grid *out);
 
 #endif

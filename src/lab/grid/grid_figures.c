@@ -331,6 +331,7 @@ static sparc_status draw_example(const grid_results *r, const grid_figure *figur
   p->script = example_script;
   p->context = &e;
   if (status == SPARC_OK) status = draw(p, r, drawing, &drawing->example[figure->task]);
+  p->context = NULL;
   example_free(&e);
   return status;
 }
