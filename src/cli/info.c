@@ -225,10 +225,11 @@ static int widest(int width, const char *text) { return (int)strlen(text) > widt
 
 static void print_metadata(const sparc_tensors *file) {
   int width = 0;
-  const size_t count = sparc_tensors_contents_of(file).metadata_count;
-  for (size_t i = 0; i < count; i++) width = widest(width, sparc_tensors_contents_of(file).metadata[i].key);
+  const sparc_tensors_contents contents = sparc_tensors_contents_of(file);
+  const size_t count = contents.metadata_count;
+  for (size_t i = 0; i < count; i++) width = widest(width, contents.metadata[i].key);
   for (size_t i = 0; i < count; i++) {
-    const sparc_metadata *m = &sparc_tensors_contents_of(file).metadata[i];
+    const sparc_metadata *m = &contents.metadata[i];
     printf("  ");
     cli_text(m->key, width);
     printf(" = ");
@@ -250,13 +251,14 @@ static void print_shape(const sparc_tensor_info *t, int width) {
 static void print_file(const char *path, const sparc_tensors *file) {
   size_t total = 0;
   int width = 0;
-  const size_t count = sparc_tensors_contents_of(file).count;
-  for (size_t i = 0; i < count; i++) width = widest(width, sparc_tensors_contents_of(file).tensors[i].name);
+  const sparc_tensors_contents contents = sparc_tensors_contents_of(file);
+  const size_t count = contents.count;
+  for (size_t i = 0; i < count; i++) width = widest(width, contents.tensors[i].name);
   cli_text(path, 0);
   putchar('\n');
   print_metadata(file);
   for (size_t i = 0; i < count; i++) {
-    const sparc_tensor_info *t = &sparc_tensors_contents_of(file).tensors[i];
+    const sparc_tensor_info *t = &contents.tensors[i];
     printf("  ");
     cli_text(t->name, width);
     printf("  %-4s  ", dtype_name(t->dtype));
@@ -277,12 +279,13 @@ static json_t *json_tensor(const sparc_tensor_info *t) {
 static json_t *json_file(const char *path, const sparc_tensors *file) {
   json_t *metadata = json_object(), *tensors = json_array();
   size_t total = 0;
-  for (size_t i = 0; i < sparc_tensors_contents_of(file).metadata_count; i++) {
-    const sparc_metadata *m = &sparc_tensors_contents_of(file).metadata[i];
+  const sparc_tensors_contents contents = sparc_tensors_contents_of(file);
+  for (size_t i = 0; i < contents.metadata_count; i++) {
+    const sparc_metadata *m = &contents.metadata[i];
     json_object_set_new(metadata, m->key, json_text(m->value));
   }
-  for (size_t i = 0; i < sparc_tensors_contents_of(file).count; i++) {
-    const sparc_tensor_info *t = &sparc_tensors_contents_of(file).tensors[i];
+  for (size_t i = 0; i < contents.count; i++) {
+    const sparc_tensor_info *t = &contents.tensors[i];
     json_array_append_new(tensors, json_tensor(t));
     total += t->bytes;
   }

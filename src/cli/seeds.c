@@ -60,7 +60,7 @@ static sparc_status require_one(const seed_runs *s) {
   for (int i = s->count - 1; i >= 0; i--) {
     const uint64_t seed = s->first + (uint64_t)i;
     char folder[CLI_PATH - 64], path[CLI_PATH - 64];
-    run_folder names;
+    run_folder names = {.path = ""};
     status = w->folder_of(w->user, seed, folder_in(w, seed, folder), path, sizeof path);
     if (status == SPARC_OK) status = run_folder_at(path, &names);
     if (status == SPARC_OK) status = run_folder_require(&names);

@@ -51,7 +51,7 @@ sparc_status run_folder_find(const run_folder *folder, bool *found) {
 }
 
 static bool holds_run(const char *path) {
-  run_folder folder;
+  run_folder folder = {.path = ""};
   bool found;
   return run_folder_at(path, &folder) == SPARC_OK && run_folder_find(&folder, &found) == SPARC_OK && found;
 }

@@ -170,7 +170,7 @@ static double cross_entropy(const ridge_problem *p, const double *score, double 
       sum += exp(scale * (score[k] - own));
       mean += scale * (score[k] - own) / (double)K;
     }
-    loss += log(sum) - smoothing * mean;
+    loss += log(fmax(sum, 1)) - smoothing * mean; /* one term is exp(0) */
   }
   return loss / (double)p->rows;
 }

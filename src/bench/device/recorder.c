@@ -267,7 +267,7 @@ sparc_status recorder_launches(sparc_device *recorder, const recorded_launch **l
 sparc_status recorder_count_bytes(sparc_device *recorder, sparc_status (*forward)(const void *),
                                   sparc_status (*backward)(const void *), const void *context, double *forward_bytes,
                                   double *backward_bytes) {
-  const recorded_launch *launches;
+  const recorded_launch *launches = NULL;
   size_t count = 0;
   recorder_clear(recorder);
   sparc_status status = forward(context);

@@ -68,8 +68,9 @@ static sparc_status append_option(const vector_file *v, char text[METADATA_TEXT]
 /* every other key must be an option of the cell, which sparc_cell_create judges */
 static sparc_status collect_options(const vector_file *v, const sparc_tensors *file, char text[METADATA_TEXT]) {
   text[0] = '\0';
-  for (size_t i = 0; i < sparc_tensors_contents_of(file).metadata_count; i++) {
-    const sparc_metadata *m = &sparc_tensors_contents_of(file).metadata[i];
+  const sparc_tensors_contents contents = sparc_tensors_contents_of(file);
+  for (size_t i = 0; i < contents.metadata_count; i++) {
+    const sparc_metadata *m = &contents.metadata[i];
     if (!is_option_key(m->key)) continue;
     if (strpbrk(m->key, ",=") || strchr(m->value, ','))
       return fail(SPARC_FORMAT, "%.200s: metadata '%.40s' is '%.40s', expected an option of the cell", v->path, m->key,

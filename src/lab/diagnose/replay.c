@@ -28,7 +28,7 @@ static bool is_folder(const char *path) {
 
 /* of a run folder the best checkpoint or, without validation, the last */
 static sparc_status find_checkpoint(const char *path, replay *r) {
-  run_folder folder;
+  run_folder folder = {.path = ""};
   char place[RUN_PATH];
   const char *slash = strrchr(path, '/');
   const bool whole = is_folder(path);
@@ -200,7 +200,7 @@ static sparc_status config_from_model(const replay *r, data_sources *s) {
 
 static sparc_status load_data(replay *r, const replay_options *options) {
   const char *protocol = sparc_tensors_metadata_find(r->file.file, "run.protocol");
-  run_folder folder;
+  run_folder folder = {.path = ""};
   data_sources from = {.config = sparc_run_defaults()};
   bool found;
   sparc_status status = run_folder_at(r->folder, &folder);

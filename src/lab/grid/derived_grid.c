@@ -73,7 +73,7 @@ static void drop_table(json_t *table, const json_t *file) {
   const char *task;
   json_t *row;
   drop_numbers(table, json_object_get(file, "tasks"));
-  json_object_foreach(table, task, row) drop_numbers(row, json_object_get(file, "methods"));
+  json_object_foreach(table, task, row) { drop_numbers(row, json_object_get(file, "methods")); }
 }
 
 sparc_status grid_select(json_t *file, const json_t *tasks, const json_t *methods) {

@@ -355,6 +355,7 @@ static sparc_status draw_results(const grid_results *r, const grid_figure *figur
   p->script = kinds[figure->kind].script;
   p->context = &o;
   const sparc_status status = draw(p, r, drawing, &svg);
+  p->context = NULL;
   sparc_free(svg);
   return status;
 }

@@ -23,7 +23,7 @@ static sparc_status find(const grid_job *job, const char *name, bool *found) {
 
 /* a process without a claim may hold the run's lock: a manual run, or a run whose runner has just been killed */
 static sparc_status find_lock(const grid_job *job, bool *locked) {
-  run_folder folder;
+  run_folder folder = {.path = ""};
   run_lock lock = {.held = false};
   sparc_status status = run_folder_at(job->folder, &folder);
   if (status == SPARC_OK) status = run_lock_take(&folder, &lock);
@@ -35,7 +35,7 @@ static sparc_status find_lock(const grid_job *job, bool *locked) {
 /* the files of the command and the runner must be regular files, or absent */
 static sparc_status check_files(const grid_job *job) {
   const char *const names[] = {JOB_SETTINGS_FILE, JOB_RESULT_FILE, JOB_FAILURE_FILE, JOB_LOG_FILE};
-  run_folder folder;
+  run_folder folder = {.path = ""};
   bool found;
   sparc_status status = run_folder_at(job->folder, &folder);
   if (status == SPARC_OK) status = run_folder_find(&folder, &found);

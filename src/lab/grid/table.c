@@ -308,7 +308,7 @@ sparc_status table_write_runs(const grid_results *r, FILE *stream) {
       "grid,scale,task,method,seed,state,imported,score,unit,parameters,seconds,rate,memory_mb,digest,data_checksum,"
       "commit,version,kernels,machine",
       stream);
-  json_object_foreach(names, key, unused) fprintf(stream, ",settings.%s", key);
+  json_object_foreach(names, key, unused) { fprintf(stream, ",settings.%s", key); }
   putc('\n', stream);
   sparc_status status = SPARC_OK;
   for (int i = 0; i < r->jobs->count && status == SPARC_OK; i++) status = put_run(r, i, names, stream);
