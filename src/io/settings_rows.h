@@ -29,7 +29,9 @@
 #define ROLE(value)          .role = value
 #define ZERO_IF_ABSENT       .zero_if_absent = true
 
+/* compiles only if every row has a bit in settings_part.given */
+#define SETTINGS_COUNT(rows) (sizeof(rows) / sizeof *(rows))
 #define SETTINGS_TABLE(rows) \
-  { rows, sizeof(rows) / sizeof *(rows) }
+  { rows, SETTINGS_COUNT(rows) + 0 * sizeof(char[SETTINGS_COUNT(rows) <= 64 ? 1 : -1]) }
 
 #endif
