@@ -245,6 +245,15 @@ expect 0 lab status tiny.json --results wrong
 complains "for equal settings"
 complains "has 00000000"
 
+# ---- speeds of imported runs are those of other machines: the plan measures its own
+cp -r kept slow
+rm -r slow/tiny/tracking/sparc/s1
+sed -i 's/"rate": .*,/"rate": 1e-6,/' slow/tiny/tracking/sparc/s0/result.json
+grep -q '"rate": 1e-6' slow/tiny/tracking/sparc/s0/result.json || fail "results have no rate"
+expect 0 lab run tiny.json/tracking/sparc --out elsewhere2 --results slow --dry-run --json --quiet
+prints '"runs":1,'
+awk -F'"hours":' '{exit !($2 + 0 > 0 && $2 + 0 < 1)}' "$scratch/out" || fail "the plan uses the speed of an imported run"
+
 # ---- damaged and hostile results are ignored
 cp -r kept damaged
 head -c 200 kept/tiny/tracking/sparc/s0/scores.jsonl.gz >damaged/tiny/tracking/sparc/s0/scores.jsonl.gz

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* lab_plan.c: `sparc lab run --dry-run`: remaining runs, time and memory.
  *
- * Speeds are those of finished runs of the same task and method. Without any, the start of such a run is measured: a few
- * updates of training, or two rollouts of reinforcement learning in a temporary folder.
+ * Speeds are those of finished runs of the same task and method, unless imported from other machines. Without any, the
+ * start of such a run is measured: a few updates of training, or two rollouts of reinforcement learning in a temporary
+ * folder.
  */
 #include "base/clock.h"
 #include "base/error.h"

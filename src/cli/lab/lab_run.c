@@ -391,7 +391,7 @@ static void read_progress(runner *r) {
     job_report report;
     (void)job_inspect(r->list[i].job, &report); /* errors are reported when the job's turn comes */
     r->list[i].before = r->list[i].done = report.done;
-    r->list[i].rate = report.result.rate;
+    if (!report.imported) r->list[i].rate = report.result.rate;
   }
 }
 

@@ -22,7 +22,7 @@ job_cost estimate_measured(const grid_jobs *jobs, const grid_job *job) {
     job_report report;
     if (job_inspect(other, &report) != SPARC_OK || report.state != JOB_DONE) continue;
     cost.memory_mb = fmax(cost.memory_mb, report.result.memory_mb);
-    if (report.result.rate <= 0) continue;
+    if (report.imported || report.result.rate <= 0) continue;
     sum += 1 / report.result.rate;
     count++;
   }

@@ -10,7 +10,8 @@ typedef struct job_cost {
   double memory_mb; /* 0: unknown */
 } job_cost;
 
-/* speed and memory of the finished runs of the same task and method */
+/* Speed and memory of the finished runs of the same task and method. Imported runs have no speed here: other machines
+ * ran them. */
 job_cost estimate_measured(const grid_jobs *jobs, const grid_job *job);
 
 /* Estimates the total seconds of each job from the known rates (budget per second; 0: unknown) of the same task and
