@@ -331,7 +331,7 @@ static const char *hint_for(span text) {
   text = span_trim(text);
   if (has_decimal_comma(text)) return "; for a decimal comma set decimal ,";
   if (column_is_date(text)) return "; for a date set ignore_columns or time_column to its column";
-  return "; ignore_columns skips a column";
+  return "; ignore_columns skips a column, id_column makes it the id of sequences";
 }
 
 /* "2" or, where the first row has names, "2 ('speed')" */

@@ -77,7 +77,7 @@ expect 3 predict model <(cat values.csv) # a pipe cannot be read twice
 complains "expected one of down, up"
 { echo 'speed,place,"the ""day""",class' && sed '3s/[^,]*,/Monday,/; 3s/Monday,\([^,]*\),[^,]*/1,\1,Monday/' labelled.csv; } >text.csv
 expect 3 data text.csv
-complains "text.csv:4: column 3 ('the \"day\"') is 'Monday', expected a number, NaN or ?; --ignore skips a column"
+complains "text.csv:4: column 3 ('the \"day\"') is 'Monday', expected a number, NaN or ?; --ignore skips a column, --id makes it the id of sequences"
 expect 3 data <(sed 3s/^[^,]*,/Monday,/ labelled.csv)
 complains ": column 1 is 'Monday', expected a number"
 
