@@ -14,9 +14,10 @@ Scores are prequential RMSE at horizons 1 and 6 over the targets from line clip(
   SNARIMAX        river's, the best in hindsight of three settings, with the true period
 
 A ratio is the RMSE divided by that of the best baseline of the stream and horizon. SPARC is the tool, OPTIONS are more
-options of it. SETS=tuning, fresh, last or once selects streams: the first were looked at while the forecaster was built, the
-second were run once afterwards, which led to one change; the third were run once after that. All three were looked at
-when the weights of experts became relative to the present error; the set once was run once after that.
+options of it. SETS=tuning, fresh, last, once or later selects streams: the first were looked at while the forecaster was
+built, the second were run once afterwards, which led to one change; the third were run once after that. All three were
+looked at when the weights of experts became relative to the present error; the set once was run once after that. All four
+were looked at when analogues were added; the set later was run once after that.
 """
 import csv
 import gzip
@@ -169,6 +170,22 @@ STREAMS = [
     ("once", "coffee", 286, lambda: ucr("Coffee", 0, 10)),
     ("once", "gestures", 150, lambda: ucr("GunPoint", 0, 20)),
     ("once", "outlines", 251, lambda: ucr("ArrowHead", 0, 10)),
+    ("later", "river-height", 12, lambda: r_data("manaus", -1, "boot")),
+    ("later", "wool", 0, lambda: r_data("wool", -1, "boot")),
+    ("later", "savings-rate", 0, lambda: r_data("economics", 4, "ggplot2")),
+    ("later", "weeks-unemployed", 0, lambda: r_data("economics", 5, "ggplot2")),
+    ("later", "pound-dollar-week", 0, lambda: r_data("Pound", 2, "Ecdat")),
+    ("later", "paris-month", 12, lambda: r_data("Prostitutes", 3, "HistData")),
+    ("later", "nitrogen-oxides", 0, lambda: r_data("ambientNOxCH", 3, "robustbase")),
+    ("later", "us-realcons", 0, lambda: stats("macrodata", "realcons")),
+    ("later", "ipsos-approval", 0, lambda: river("trump_approval.csv.gz", "ipsos")),
+    ("later", "walmart-returns", 0, lambda: river("sp500.csv.gz", "WMT")),
+    ("later", "transients", 275, lambda: ucr("Trace", 0, 10)),
+    ("later", "wave-gestures", 945, lambda: ucr("UWaveGestureLibraryAll", 0, 4)),
+    ("later", "beaver", 0, lambda: r_data("beav1", 3, "MASS")),
+    ("later", "strikes", 0, lambda: r_data("StrikeNb", 1, "Ecdat")),
+    ("later", "financial", 12, lambda: vega("us-employment.csv", "financial_activities")),
+    ("later", "information", 12, lambda: vega("us-employment.csv", "information")),
 ]
 
 
@@ -318,7 +335,7 @@ def main():
         rows.append(row)
         print("| {} | {} | {} | {} | {:.3f} | {} | {:.3f} | {:.3f} | {} | {:.3f} |".format(*row), flush=True)
     print()
-    for group in ("tuning", "fresh", "last", "once"):
+    for group in ("tuning", "fresh", "last", "once", "later"):
         summarise(f"{group}, at least 180 lines", [r for r in rows if r[0] == group and r[2] >= 180])
         summarise(f"{group}, shorter", [r for r in rows if r[0] == group and r[2] < 180])
 

@@ -126,6 +126,71 @@ static void periods_are_found(void **state) {
   }
 }
 
+/* ---- analogues ----------------------------------------------------------------------------------------- */
+
+static double squared(double x) { return x * x; }
+
+/* features of a span from their definition; y has n values */
+static void exact_analogue(const double *y, long n, long h, double span, double square, double *change, double *level) {
+  const double keep = 1 - 1 / span, a = 0.1 * span;
+  double *q = calloc((size_t)n, sizeof *q), least = INFINITY, sum = 0;
+  const long lags = n - 2 < ANALOGUE_LAGS ? n - 2 : ANALOGUE_LAGS;
+  for (long m = 1; m <= lags; m++) {
+    double D = 0, count = 0;
+    for (long t = m + 1; t < n; t++) {
+      D = keep * D + squared((y[t] - y[t - 1]) - (y[t - m] - y[t - m - 1]));
+      count = keep * count + 1;
+    }
+    q[m] = (D + a * 2 * square) / (count + a);
+    least = fmin(least, q[m]);
+  }
+  *change = *level = 0;
+  for (long m = h; m <= lags; m++) {
+    const double w = pow(q[m] / least, -span / 2);
+    sum += w;
+    *change += w * (y[n - 1 + h - m] - y[n - 1 - m]);
+    *level += w * (y[n - 1 - m] - y[n - 1]);
+  }
+  *change /= sum;
+  *level /= sum;
+  free(q);
+}
+
+static void analogues_follow_their_formulas(void **state) {
+  (void)state;
+  static const double spans[ANALOGUE_SPANS] = {8, 32, 128};
+  enum { VALUES = ANALOGUE_COUNTS + ANALOGUE_LAGS + 300 };
+  analogue_bank *a = calloc(1, sizeof *a);
+  analogue_workspace *w = calloc(1, sizeof *w);
+  double *y = calloc(VALUES, sizeof *y);
+  sparc_random random;
+  sparc_random_init(&random, 7, "test", "analogues");
+  analogues_prepare(w);
+  for (long n = 1; n <= VALUES; n++) {
+    float noise;
+    sparc_random_fill_normal(&random, &noise, 1, 0.2f);
+    y[n - 1] = sin(0.1 * (double)n) + (double)noise;
+    for (long k = 0; k < n && k < ANALOGUE_VALUES; k++) w->value[k] = y[n - 1 - k];
+    analogues_observe(a, w, n);
+    if (n != 50 && n != ANALOGUE_LAGS + 200 && n != VALUES) continue;
+    analogues_weigh(a, w, n, 0.1);
+    for (long h = 1; h <= 6; h += 5) {
+      double x[ANALOGUES], change, level;
+      analogues_features(w, n, h, x);
+      for (int k = 0; k < ANALOGUE_SPANS; k++) {
+        exact_analogue(y, n, h, spans[k], 0.1, &change, &level);
+        if (!(fabs(x[k] - change) < 1e-3 && fabs(x[ANALOGUE_SPANS + k] - level) < 1e-3))
+          fail_msg("%ld values, horizon %ld, span %g: %.12g, %.12g, expected %.12g, %.12g", n, h, spans[k], x[k],
+                   x[ANALOGUE_SPANS + k], change, level);
+      }
+    }
+  }
+  assert_true(analogues_valid(a));
+  free(a);
+  free(w);
+  free(y);
+}
+
 /* ---- the mixture ----------------------------------------------------------------------------------------- */
 
 /* weights of two experts by their losses L */
@@ -135,8 +200,6 @@ static double by_power(const double *prior, const double *L, const double *x, do
   for (int k = 0; k < 2; k++) w[k] = prior[k] * (least > 0 ? pow(L[k] / least, -power) : 1);
   return (w[0] * x[0] + w[1] * x[1]) / (w[0] + w[1]);
 }
-
-static double squared(double x) { return x * x; }
 
 /* the formulas of mixture.h for two experts, written out */
 static void mixtures_follow_their_formulas(void **state) {
@@ -150,8 +213,8 @@ static void mixtures_follow_their_formulas(void **state) {
     const double *z = x[t % 4], target = y[t % 4];
     double b[2], p[3], r[2], sum = 0, mean = 0, least = INFINITY;
     for (int k = 0; k < 2; k++) b[k] = prior[k] * (t > 0 ? eta[k] * exp(eta[k] * R[k]) : 1);
-    p[0] = by_power(prior, relative, z, 16 * fmin(1, n[0] / 20));
-    p[1] = by_power(prior, recent, z, 8 * fmin(1, n[1] / 20));
+    p[0] = by_power(prior, relative, z, 0.4 * fmin(n[0], 80));
+    p[1] = by_power(prior, recent, z, 0.4 * fmin(n[1], 20));
     p[2] = (b[0] * z[0] + b[1] * z[1]) / (b[0] + b[1]);
     for (int q = 0; q < 3; q++) {
       const double w = t >= 30 ? pow(M[q], -8) : 1;
@@ -284,6 +347,27 @@ static void streams_are_forecast(void **state) {
   run(wave, 1500, 200, r);
   for (int j = 0; j < 2; j++)
     if (!(r[j].loss < 0.01 * r[j].persistence)) fail_msg("wave: %g, persistence %g", r[j].loss, r[j].persistence);
+}
+
+/* a stretch of a random walk that returns after pauses of different lengths, on another level each time */
+static double repeats(int t, sparc_random *random) {
+  static double shape[200], y;
+  static int at;
+  if (t == 0)
+    for (size_t i = at = 0; i < COUNT(shape); i++) shape[i] = normal(random);
+  if (t == 0 || at == (int)COUNT(shape)) at = -20 - (int)(15 * fabs(normal(random)));
+  y = (t == 0 ? 0 : y) + (at >= 0 ? shape[at] + 0.05 * normal(random) : normal(random));
+  at++;
+  return y;
+}
+
+/* no period and no lag predicts it, the stretch itself does */
+static void repeats_are_forecast(void **state) {
+  (void)state;
+  result r[2];
+  run(repeats, 2000, 400, r);
+  for (int j = 0; j < 2; j++)
+    if (!(r[j].loss < 0.5 * r[j].persistence)) fail_msg("repeats: %g, persistence %g", r[j].loss, r[j].persistence);
 }
 
 static double gaps(int t, sparc_random *random) {
@@ -423,9 +507,11 @@ int main(void) {
       cmocka_unit_test(regressions_are_exact),
       cmocka_unit_test(ridges_last),
       cmocka_unit_test(periods_are_found),
+      cmocka_unit_test(analogues_follow_their_formulas),
       cmocka_unit_test(mixtures_follow_their_formulas),
       cmocka_unit_test(mixtures_follow_late_experts),
       cmocka_unit_test(streams_are_forecast),
+      cmocka_unit_test(repeats_are_forecast),
       cmocka_unit_test(hard_streams_stay_finite),
       cmocka_unit_test(outliers_are_ignored),
       cmocka_unit_test(level_shifts_are_followed),

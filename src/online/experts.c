@@ -32,7 +32,7 @@ const expert experts[EXPERTS] = {
     {"ar12", EXPERT_REGRESSION, 1, 0.998, .run = {LAG_RUN(12, 0.3), LEVEL_RUN(1)}},
     {"ar12-fast", EXPERT_REGRESSION, 1, 0.98, .run = {LAG_RUN(12, 0.3), LEVEL_RUN(1)}},
     {"ar24", EXPERT_REGRESSION, 0.5, 0.9995, .run = {LAG_RUN(24, 0.1), LEVEL_RUN(0.3)}},
-    {"ar24-free", EXPERT_REGRESSION, 0.3, 0.999, .run = {{AT_LAGS, LAGS, 0.001, true}}},
+    {"ar24-free", EXPERT_REGRESSION, 1, 0.999, .run = {{AT_LAGS, LAGS, 0.001, true}}},
     {"modes", EXPERT_REGRESSION, 0.3, 0.9995,
      .run = {LAG_RUN(24, 0.1), LEVEL_RUN(0.3), {AT_MODES, 2 * MODES, 1, true}}},
     {"ar4-iterated", EXPERT_ITERATED, 4, .one_step = 0},
@@ -54,6 +54,11 @@ const expert experts[EXPERTS] = {
      .run = {LOG_LAG_RUN(12, 0.5), LOG_MIDDLE_LEVELS(2), SLOTS(AT_LOG_SEASONAL, 1, 1)}},
     {"log-seasons", EXPERT_REGRESSION, 1, 0.9995, .logarithm = true, .slots = A | B,
      .run = {LOG_LAG_RUN(12, 0.5), LOG_MIDDLE_LEVELS(2), SLOTS(AT_LOG_SEASONAL, 0, 2)}},
+    {"analogue-8", EXPERT_ANALOGUE, .prior = 0.2, .span = 0},
+    {"analogue-32", EXPERT_ANALOGUE, .prior = 0.2, .span = 1},
+    {"analogue-128", EXPERT_ANALOGUE, .prior = 0.2, .span = 2},
+    {"analogues", EXPERT_REGRESSION, 0.3, 0.9995,
+     .run = {LAG_RUN(12, 0.5), MIDDLE_LEVELS(2), {AT_ANALOGUES, ANALOGUES, 1, true}}},
     {"network", EXPERT_NETWORK, .prior = 0.5},
 };
 

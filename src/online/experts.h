@@ -9,6 +9,7 @@
  *   seasonal  of a period m, M = m ceil(h / m): y[t+h-M] - y[t-M]; y[t-m] - y[t]; y[t+h-M-m] - y[t-M-m];
  *             y[t-1-m] - y[t-1]; the first one shifted by +1 (if it is known) and by -1; per-phase EWMA of the
  *             h-step change, gains .3 and .1
+ *   analogue  what followed similar stretches of the past, and their level (analogues.h), spans 8, 32, 128
  *   of log y  12 lags, levels, seasonal, while every y was positive
  *
  * Values before the sequence are 0. Features use the last HISTORY values.
@@ -16,6 +17,7 @@
 #ifndef SPARC_ONLINE_EXPERTS_H
 #define SPARC_ONLINE_EXPERTS_H
 
+#include "online/analogues.h"
 #include "online/periods.h"
 
 enum { HISTORY = 2048, MAX_HORIZON = HISTORY - 2 * MAX_PERIOD - 2 };
@@ -30,7 +32,8 @@ enum {
   AT_LOG_LEVELS = AT_LOG_LAGS + LOG_LAGS,
   AT_SEASONAL = AT_LOG_LEVELS + LEVELS, /* slot A, slot B */
   AT_LOG_SEASONAL = AT_SEASONAL + PERIOD_SLOTS * SEASONAL,
-  FEATURES = AT_LOG_SEASONAL + PERIOD_SLOTS * SEASONAL
+  AT_ANALOGUES = AT_LOG_SEASONAL + PERIOD_SLOTS * SEASONAL,
+  FEATURES = AT_ANALOGUES + ANALOGUES
 };
 
 typedef enum expert_kind {
@@ -39,6 +42,7 @@ typedef enum expert_kind {
   EXPERT_ITERATED,    /* a one-step regression, h times; only for h > 1 */
   EXPERT_NAIVE,       /* y[t+h-M] */
   EXPERT_CHANGE,      /* y[t] + y[t+h-M] - y[t-M] */
+  EXPERT_ANALOGUE,    /* y[t] + the change of its span */
   EXPERT_NETWORK      /* the recurrent network of the learner */
 } expert_kind;
 
@@ -57,11 +61,12 @@ typedef struct expert {
   bool logarithm;
   unsigned slots; /* bit k: uses the period of slot k, and is refitted when it changes */
   int one_step;   /* EXPERT_ITERATED: index of its regression in one_step_experts */
+  int span;       /* EXPERT_ANALOGUE: index of its span */
   feature_run run[EXPERT_RUNS];
 } expert;
 
 extern const expert experts[];
-enum { EXPERTS = 23, SEASONAL_NAIVE_EXPERT = 12 /* index */ };
+enum { EXPERTS = 27, SEASONAL_NAIVE_EXPERT = 12 /* index */ };
 enum { ONE_STEP_EXPERTS = 3, CLEANING_EXPERT = 2 /* detects outliers */ };
 extern const expert one_step_experts[ONE_STEP_EXPERTS];
 

@@ -41,6 +41,7 @@ typedef struct channel_state {
   double lag[LAGS], log_lag[LOG_LAGS];
   double history[HISTORY], log_history[HISTORY];
   period_detector periods;
+  analogue_bank analogues;
 } channel_state;
 
 typedef struct horizon_state {
@@ -84,6 +85,7 @@ struct forecaster {
   double *state;               /* (channels, numbers) */
   double *iterated;            /* (ONE_STEP_EXPERTS, horizons) of the current channel */
   float *anomaly;              /* (channels) */
+  analogue_workspace analogues;
 };
 
 /* one channel of a forecaster */
@@ -190,6 +192,7 @@ sparc_status forecaster_create(size_t channels, const int *horizon, int horizons
     forecaster_free(f);
     return fail(SPARC_NO_MEMORY, "no memory for forecasts of %zu channels with %d horizons", channels, horizons);
   }
+  analogues_prepare(&f->analogues);
   measure(f, horizon);
   *out = f;
   return SPARC_OK;
@@ -223,6 +226,7 @@ void forecaster_reset_state(forecaster *f) {
     memset(c.s->log_lag, 0, sizeof c.s->log_lag);
     memset(&c.s->modes, 0, sizeof c.s->modes);
     periods_reset_state(&c.s->periods);
+    memset(&c.s->analogues, 0, sizeof c.s->analogues);
     for (int j = 0; j < f->horizons; j++) {
       memset(horizon_of(&c, j)->phases, 0, sizeof horizon_of(&c, j)->phases);
       memset(horizon_of(&c, j)->log_phases, 0, sizeof horizon_of(&c, j)->log_phases);
@@ -261,6 +265,15 @@ static void update_regression(const rls *r, const expert *e, const double *row, 
 static value_ring ring_of(const channel_state *s, bool logarithm, long t) {
   const long last = (long)s->t - 1;
   return (value_ring){logarithm ? s->log_history : s->history, t, last < HISTORY ? 0 : last - HISTORY + 1};
+}
+
+/* copies the last values for the analogues, latest first */
+static void gather_values(const channel *c) {
+  const long t = (long)c->s->t, count = t < ANALOGUE_VALUES ? t : ANALOGUE_VALUES, at = (t - 1) % HISTORY;
+  const double *history = c->s->history;
+  double *value = c->f->analogues.value;
+  for (long k = 0; k < count && k <= at; k++) value[k] = history[at - k];
+  for (long k = at + 1; k < count; k++) value[k] = history[HISTORY + at - k];
 }
 
 /* current features that do not depend on a horizon */
@@ -517,6 +530,8 @@ static void push_value(const channel *c, double y, bool frozen) {
   const double u[PERIOD_SLOTS] = {sigma > 0 ? limit(d / sigma, 4) : 0,
                                   sigma > 0 ? limit((s->fast - s->slow) / sigma, 1e3) : 0};
   if (!frozen) periods_observe(&s->periods, u);
+  gather_values(c);
+  analogues_observe(&s->analogues, &c->f->analogues, (long)s->t);
 }
 
 static void observe_channel(const channel *c, double x, bool frozen) {
@@ -617,6 +632,8 @@ static double expert_prediction(const channel *c, int j, int k, const double *ro
     case EXPERT_CHANGE:
       change = seasonal_change(c, j, e->logarithm);
       break;
+    case EXPERT_ANALOGUE:
+      return s->y + row[AT_ANALOGUES + e->span];
     case EXPERT_REGRESSION:
       change = predict_change(c, j, k, row);
       break;
@@ -633,6 +650,7 @@ static double predict_channel(const channel *c, int j, const double *row, double
   double prior[EXPERTS];
   memcpy(w->row, row, AT_SEASONAL * sizeof *row);
   for (int slot = 0; slot < PERIOD_SLOTS; slot++) add_seasonal(s, q, c->f->place[j].h, t, slot, w->row);
+  analogues_features(&c->f->analogues, (long)s->t, c->f->place[j].h, w->row + AT_ANALOGUES);
   for (int k = 0; k < EXPERTS; k++) w->x[k] = expert_prediction(c, j, k, w->row, network);
   prior_of(c, j, prior);
   w->mixture = mixture_predict(&q->mixture, EXPERTS, prior, w->x);
@@ -643,14 +661,21 @@ static double predict_channel(const channel *c, int j, const double *row, double
   return prediction_of(w);
 }
 
+/* what the experts of all horizons share */
+static void prepare_prediction(const channel *c, double *row) {
+  current_features(c->s, row);
+  gather_values(c);
+  analogues_weigh(&c->s->analogues, &c->f->analogues, (long)c->s->t, c->s->scale.square);
+  for (int k = 0; c->f->longest > 1 && k < ONE_STEP_EXPERTS; k++) iterate(c, k);
+}
+
 static float to_float(double x) { return (float)limit(x, 3e38); }
 
 void forecaster_predict(forecaster *f, const float *network, float *y) {
   for (size_t i = 0; i < f->channels; i++) {
     const channel c = channel_of(f, i);
     double row[FEATURES];
-    if (c.s->t > 0) current_features(c.s, row);
-    for (int k = 0; f->longest > 1 && c.s->t > 0 && k < ONE_STEP_EXPERTS; k++) iterate(&c, k);
+    if (c.s->t > 0) prepare_prediction(&c, row);
     for (int j = 0; j < f->horizons; j++) {
       float *to = y + (size_t)j * f->channels + i;
       *to = to_float(c.s->t > 0 ? predict_channel(&c, j, row, (double)network[i]) : c.s->y);
@@ -699,7 +724,8 @@ static bool channel_valid(const channel_state *s) {
   if (!is_count(s->t) || !is_flag(s->positive) || !is_count(s->gap) || !is_count(s->errors) || !is_count(s->outliers))
     return false;
   if (s->t > 0 && s->positive && !(s->y > 0)) return false;
-  return s->error_square >= 0 && s->error_peak >= 0 && scale_valid(&s->scale) && periods_valid(&s->periods);
+  return s->error_square >= 0 && s->error_peak >= 0 && scale_valid(&s->scale) && periods_valid(&s->periods) &&
+         analogues_valid(&s->analogues);
 }
 
 static bool waiting_valid(const waiting *w) { return w->width >= -1 && is_flag(w->known); }

@@ -4,12 +4,13 @@
 
 #include <math.h>
 
-enum { RAMP = 20, EQUAL = 30, UNIT_SPAN = 10, ERROR_SPAN = 100 }; /* targets */
+enum { CAP_AFTER = 20, EQUAL = 30, UNIT_SPAN = 10, ERROR_SPAN = 100 }; /* targets */
 
 static const double CAP = 50, AGGREGATE_POWER = 8, AGGREGATE_DECAY = 0.9995;
+static const double POWER = 0.4; /* of a loss for every target it counts */
 static const struct {
-  double decay, power;
-} powers[MIXTURE_POWERS] = {[MIXTURE_RELATIVE] = {0.99, 16}, [MIXTURE_RECENT] = {0.95, 8}};
+  double decay, targets; /* targets: at most these count for the power */
+} powers[MIXTURE_POWERS] = {[MIXTURE_RELATIVE] = {0.99, 80}, [MIXTURE_RECENT] = {0.95, 20}};
 
 static double maximum(int n, const double *prior, const double *value) {
   double result = 0;
@@ -34,7 +35,7 @@ static double weighted(int n, const double *prior, const double *a, const double
 static double by_power(const mixture *m, int q, int n, const double *prior, const double *x) {
   double a[MAX_EXPERTS] = {0};
   const double tiny = 1e-14 * maximum(n, prior, m->loss[q]);
-  const double power = powers[q].power * fmin(1, m->weight[q] / RAMP);
+  const double power = POWER * fmin(m->weight[q], powers[q].targets);
   for (int k = 0; k < n; k++) {
     if (prior[k] <= 0) continue;
     a[k] = log(prior[k]) - (tiny > 0 ? power * log(m->loss[q][k] + tiny) : 0);
@@ -85,7 +86,7 @@ static double relative_loss(const mixture *m, double error) {
 }
 
 static void observe_powers(mixture *m, int n, const double *prior, const double *x, double y) {
-  const double cap = m->targets < RAMP ? INFINITY : CAP * m->error;
+  const double cap = m->targets < CAP_AFTER ? INFINITY : CAP * m->error;
   for (int k = 0; k < n; k++) {
     if (prior[k] <= 0) continue;
     double *relative = &m->loss[MIXTURE_RELATIVE][k], *recent = &m->loss[MIXTURE_RECENT][k];
@@ -103,7 +104,7 @@ static void observe_aggregates(mixture *m, const mixture_prediction *p, double y
     least = fmin(least, square_of(y - p->aggregate[q]));
   }
   const double error = square_of(y - p->aggregate[MIXTURE_RECENT]);
-  const double cap = m->targets < RAMP ? INFINITY : CAP * m->error;
+  const double cap = m->targets < CAP_AFTER ? INFINITY : CAP * m->error;
   m->targets = fmin(m->targets + 1, ERROR_SPAN);
   m->unit += (m->unit > 0 ? fmin(least, CAP * m->unit) - m->unit : least) / fmin(m->targets, UNIT_SPAN);
   m->error += (fmin(error, cap) - m->error) / m->targets;
