@@ -370,6 +370,17 @@ static void repeats_are_forecast(void **state) {
     if (!(r[j].loss < 0.5 * r[j].persistence)) fail_msg("repeats: %g, persistence %g", r[j].loss, r[j].persistence);
 }
 
+static double zeros_first(int t, sparc_random *random) { return t < 60 ? 0 : normal(random); }
+
+/* the scale of errors of 0 does not cap those that follow */
+static void intervals_widen_after_constants(void **state) {
+  (void)state;
+  result r[2];
+  run(zeros_first, 1500, 200, r);
+  for (int j = 0; j < 2; j++)
+    if (!(r[j].covered > 0.88 && r[j].covered < 0.92)) fail_msg("horizon %d: covered %g", one_and_six[j], r[j].covered);
+}
+
 static double gaps(int t, sparc_random *random) {
   const double y = wave(t, random);
   return t % 10 == 3 || (t > 700 && t < 1000) ? NAN : y;
@@ -512,6 +523,7 @@ int main(void) {
       cmocka_unit_test(mixtures_follow_late_experts),
       cmocka_unit_test(streams_are_forecast),
       cmocka_unit_test(repeats_are_forecast),
+      cmocka_unit_test(intervals_widen_after_constants),
       cmocka_unit_test(hard_streams_stay_finite),
       cmocka_unit_test(outliers_are_ignored),
       cmocka_unit_test(level_shifts_are_followed),

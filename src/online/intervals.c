@@ -24,7 +24,7 @@ interval_state interval_initial(double coverage) {
 double interval_width(const interval_state *i) { return i->targets < INTERVAL_AFTER ? -1 : i->factor * i->scale; }
 
 void interval_observe(interval_state *i, double coverage, double error, double width) {
-  const double cap = i->targets < CAP_AFTER ? INFINITY : pow(10, i->capped + 1) * i->scale;
+  const double cap = i->targets < CAP_AFTER || i->scale == 0 ? INFINITY : pow(10, i->capped + 1) * i->scale;
   const double size = fmin(fabs(error), cap);
   i->capped = fabs(error) > cap ? fmin(i->capped + 1, MAX_CAPPED) : 0;
   i->targets++;

@@ -2,7 +2,8 @@
 /* intervals.h: prediction intervals with adaptive coverage (adaptive conformal inference on the log scale).
  *
  * [p - q s, p + q s] with s the running mean of |error| over 50 targets. After the first 20 entries are capped at 10 s,
- * or at 10^(k+1) s if the k before were capped: outliers are capped; a new scale of the stream is followed.
+ * or at 10^(k+1) s if the k before were capped: outliers are capped; a new scale of the stream is followed. No cap while
+ * s is 0, or a stream that starts with constants would keep intervals of width 0.
  * After every target q *= exp(g (miss - alpha)), where miss is 1 if it was outside, alpha = 1 - coverage,
  * g = max(.05, .5 / sqrt(n)), and q stays in [.1, 50].
  */

@@ -85,8 +85,11 @@ static double relative_loss(const mixture *m, double error) {
   return m->unit > 0 ? fmin(square_of(error) / m->unit, CAP) : fmin(square_of(error), CAP);
 }
 
+/* of absolute losses; none while s2 is 0: it would stay 0 after a constant start */
+static double loss_cap(const mixture *m) { return m->targets < CAP_AFTER || m->error == 0 ? INFINITY : CAP * m->error; }
+
 static void observe_powers(mixture *m, int n, const double *prior, const double *x, double y) {
-  const double cap = m->targets < CAP_AFTER ? INFINITY : CAP * m->error;
+  const double cap = loss_cap(m);
   for (int k = 0; k < n; k++) {
     if (prior[k] <= 0) continue;
     double *relative = &m->loss[MIXTURE_RELATIVE][k], *recent = &m->loss[MIXTURE_RECENT][k];
@@ -104,7 +107,7 @@ static void observe_aggregates(mixture *m, const mixture_prediction *p, double y
     least = fmin(least, square_of(y - p->aggregate[q]));
   }
   const double error = square_of(y - p->aggregate[MIXTURE_RECENT]);
-  const double cap = m->targets < CAP_AFTER ? INFINITY : CAP * m->error;
+  const double cap = loss_cap(m);
   m->targets = fmin(m->targets + 1, ERROR_SPAN);
   m->unit += (m->unit > 0 ? fmin(least, CAP * m->unit) - m->unit : least) / fmin(m->targets, UNIT_SPAN);
   m->error += (fmin(error, cap) - m->error) / m->targets;

@@ -5,7 +5,7 @@
  *
  *   relative: L_k = .99 L_k + min((y - x_k)^2 / u, 50); N = .99 N + 1; w_k ~ pi_k (L_k / min L)^(-.4 min(N, 80))
  *   recent:   L_k = .95 L_k + min((y - x_k)^2, 50 s2), s2 a running mean of (y - p)^2 over 100 targets (no cap in the
- *             first 20); N = .95 N + 1; w_k ~ pi_k (L_k / min L)^(-.4 min(N, 20))
+ *             first 20 and while s2 is 0); N = .95 N + 1; w_k ~ pi_k (L_k / min L)^(-.4 min(N, 20))
  *   BOA:      r_k = 2 (y - p)(x_k - p); V_k = .998 V_k + r_k^2; E_k = max(.98 E_k, |r_k|);
  *             eta_k = min(1 / (2 max(E_k, 1e-3 max E)), sqrt(ln K / max(V_k, 1e-6 max V)));
  *             R_k = .998 R_k + r_k - eta_k r_k^2;  w_k ~ pi_k eta_k exp(eta_k R_k)
