@@ -85,19 +85,19 @@ struct forecaster {
   double *state;               /* (channels, numbers) */
   double *iterated;            /* (ONE_STEP_EXPERTS, horizons) of the current channel */
   float *anomaly;              /* (channels) */
-  analogue_workspace analogues;
+  analogue_workspace *analogues;
 };
 
 /* one channel of a forecaster */
 typedef struct channel {
-  forecaster *f;
+  const forecaster *f;
   channel_state *s;
   double *block;
 } channel;
 
 static channel channel_of(const forecaster *f, size_t i) {
   double *block = f->state + i * f->numbers;
-  return (channel){.f = (forecaster *)(uintptr_t)f, .s = (channel_state *)block, .block = block};
+  return (channel){.f = f, .s = (channel_state *)block, .block = block};
 }
 
 static horizon_state *horizon_of(const channel *c, int j) { return (horizon_state *)(c->block + c->f->place[j].state); }
@@ -188,11 +188,12 @@ sparc_status forecaster_create(size_t channels, const int *horizon, int horizons
   f->score = sparc_alloc(count * sizeof *f->score);
   f->iterated = sparc_alloc(ONE_STEP_EXPERTS * count * sizeof *f->iterated);
   f->anomaly = sparc_alloc(channels * sizeof *f->anomaly);
-  if (!f->place || !f->score || !f->iterated || !f->anomaly) {
+  f->analogues = sparc_alloc(sizeof *f->analogues);
+  if (!f->place || !f->score || !f->iterated || !f->anomaly || !f->analogues) {
     forecaster_free(f);
     return fail(SPARC_NO_MEMORY, "no memory for forecasts of %zu channels with %d horizons", channels, horizons);
   }
-  analogues_prepare(&f->analogues);
+  analogues_prepare(f->analogues);
   measure(f, horizon);
   *out = f;
   return SPARC_OK;
@@ -213,7 +214,7 @@ sparc_status forecaster_allocate(forecaster *f) {
 
 void forecaster_free(forecaster *f) {
   if (!f) return;
-  void *memory[] = {f->place, f->score, f->iterated, f->anomaly, f->state};
+  void *memory[] = {f->place, f->score, f->iterated, f->anomaly, f->analogues, f->state};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
   sparc_free(f);
 }
@@ -271,7 +272,7 @@ static value_ring ring_of(const channel_state *s, bool logarithm, long t) {
 static void gather_values(const channel *c) {
   const long t = (long)c->s->t, count = t < ANALOGUE_VALUES ? t : ANALOGUE_VALUES, at = (t - 1) % HISTORY;
   const double *history = c->s->history;
-  double *value = c->f->analogues.value;
+  double *value = c->f->analogues->value;
   for (long k = 0; k < count && k <= at; k++) value[k] = history[at - k];
   for (long k = at + 1; k < count; k++) value[k] = history[HISTORY + at - k];
 }
@@ -292,8 +293,9 @@ static void current_features(const channel_state *s, double *row) {
 static void add_seasonal(const channel_state *s, const horizon_state *q, long h, long t, int slot, double *row) {
   const long m = (long)s->periods.period[slot];
   const value_ring r = ring_of(s, false, t), log_r = ring_of(s, true, t);
-  seasonal_features(&q->phases[slot], &r, h, m, row + AT_SEASONAL + slot * SEASONAL);
-  seasonal_features(&q->log_phases[slot], &log_r, h, s->positive ? m : 0, row + AT_LOG_SEASONAL + slot * SEASONAL);
+  seasonal_features(&q->phases[slot], &r, h, m, row + AT_SEASONAL + (size_t)slot * SEASONAL);
+  seasonal_features(&q->log_phases[slot], &log_r, h, s->positive ? m : 0,
+                    row + AT_LOG_SEASONAL + (size_t)slot * SEASONAL);
 }
 
 static void observe_phases(const channel_state *s, horizon_state *q, long h, long t, int slot) {
@@ -531,7 +533,7 @@ static void push_value(const channel *c, double y, bool frozen) {
                                   sigma > 0 ? limit((s->fast - s->slow) / sigma, 1e3) : 0};
   if (!frozen) periods_observe(&s->periods, u);
   gather_values(c);
-  analogues_observe(&s->analogues, &c->f->analogues, (long)s->t);
+  analogues_observe(&s->analogues, c->f->analogues, (long)s->t);
 }
 
 static void observe_channel(const channel *c, double x, bool frozen) {
@@ -650,7 +652,7 @@ static double predict_channel(const channel *c, int j, const double *row, double
   double prior[EXPERTS];
   memcpy(w->row, row, AT_SEASONAL * sizeof *row);
   for (int slot = 0; slot < PERIOD_SLOTS; slot++) add_seasonal(s, q, c->f->place[j].h, t, slot, w->row);
-  analogues_features(&c->f->analogues, (long)s->t, c->f->place[j].h, w->row + AT_ANALOGUES);
+  analogues_features(c->f->analogues, (long)s->t, c->f->place[j].h, w->row + AT_ANALOGUES);
   for (int k = 0; k < EXPERTS; k++) w->x[k] = expert_prediction(c, j, k, w->row, network);
   prior_of(c, j, prior);
   w->mixture = mixture_predict(&q->mixture, EXPERTS, prior, w->x);
@@ -665,7 +667,7 @@ static double predict_channel(const channel *c, int j, const double *row, double
 static void prepare_prediction(const channel *c, double *row) {
   current_features(c->s, row);
   gather_values(c);
-  analogues_weigh(&c->s->analogues, &c->f->analogues, (long)c->s->t, c->s->scale.square);
+  analogues_weigh(&c->s->analogues, c->f->analogues, (long)c->s->t, c->s->scale.square);
   for (int k = 0; c->f->longest > 1 && k < ONE_STEP_EXPERTS; k++) iterate(c, k);
 }
 
@@ -706,8 +708,8 @@ sparc_forecast_score forecaster_score(const forecaster *f, int horizon) {
   return s;
 }
 
-void forecaster_periods(const forecaster *f, size_t i, int period[2]) {
-  const channel c = channel_of(f, i);
+void forecaster_periods(const forecaster *f, size_t channel_index, int period[2]) {
+  const channel c = channel_of(f, channel_index);
   for (int k = 0; k < PERIOD_SLOTS; k++) period[k] = (int)c.s->periods.period[k];
 }
 

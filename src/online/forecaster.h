@@ -47,7 +47,7 @@ void forecaster_predict(forecaster *f, const float *network /* channels */, floa
 void forecaster_interval(const forecaster *f, float *low, float *high /* horizons, channels */);
 void forecaster_anomaly(const forecaster *f, float *score /* channels */);
 sparc_forecast_score forecaster_score(const forecaster *f, int horizon /* index */);
-void forecaster_periods(const forecaster *f, size_t channel, int period[2]); /* 0: none */
+void forecaster_periods(const forecaster *f, size_t channel_index, int period[2]); /* 0: none */
 
 void forecaster_reset_state(forecaster *f); /* the next values start a new sequence; learned weights are kept */
 
