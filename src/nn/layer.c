@@ -24,14 +24,15 @@ static const sparc_layer_kind *find_in(const sparc_layer_kind *const *table, con
 }
 
 static sparc_status find_kind(const sparc_network_config *network, const char *name, const sparc_layer_kind **out) {
-  *out = name ? find_in(network->kinds, name) : NULL;
-  if (!*out && name) *out = find_in(kinds, name);
   if (!name) return fail(SPARC_INVALID, "layer.kind is NULL, expected the name of a kind");
-  if (!*out)
+  const sparc_layer_kind *kind = find_in(network->kinds, name);
+  if (!kind) kind = find_in(kinds, name);
+  if (!kind)
     return fail(SPARC_INVALID, "layer.kind is '%.40s', expected residual, cell, bank or a name in network.kinds", name);
-  const sparc_layer_ops *ops = (*out)->ops;
-  if (!(*out)->layout || !ops || !ops->forward || !ops->step)
+  const sparc_layer_ops *ops = kind->ops;
+  if (!kind->layout || !ops || !ops->forward || !ops->step)
     return fail(SPARC_INVALID, "layer kind %.40s has no layout, forward or step", name);
+  *out = kind;
   return SPARC_OK;
 }
 

@@ -340,7 +340,7 @@ static void exact_encoder_gradient(const sparc_network *net, const real *prepare
 sparc_status PUBLIC(sparc_network_rtrl_gradient)(const sparc_network *net, const real *prepared,
                                                  sparc_encoder_gradient encoder, const real *trace, real *tape,
                                                  const real *dy, real *dparams, real *dx) {
-  if (!dy || !dparams) return fail(SPARC_INVALID, "%s is NULL", dy ? "dparams" : "dy");
+  if (!net || !dy || !dparams) return fail(SPARC_INVALID, "%s is NULL", !net ? "network" : dy ? "dparams" : "dy");
   sparc_status status = check_step(net, prepared, dy, dy, tape, 1, NULL);
   if (status == SPARC_OK) status = check_rtrl(net, encoder, trace);
   if (status == SPARC_OK && dx && reads_symbols(net))

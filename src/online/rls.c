@@ -15,7 +15,7 @@ rls rls_over(double *state, int n, double forgetting, const double *precision) {
                .R = state,
                .z = state + square,
                .w = state + square + n,
-               .updates = state + square + 2 * n};
+               .updates = state + square + 2 * (size_t)n};
 }
 
 void rls_reset(const rls *r) {
@@ -48,7 +48,7 @@ static void rotate_row(double *restrict row, double *restrict x, int n, double c
 static void add_row(const rls *r, double *x, double target, int first, double fade) {
   const int n = r->n;
   for (int i = first; i < n; i++) {
-    double *row = r->R + i * n;
+    double *row = r->R + (size_t)i * (size_t)n;
     const double a = fade * row[i], length = sqrt(a * a + x[i] * x[i]);
     const double c = a / length, s = x[i] / length, z = fade * r->z[i];
     row[i] = length;
@@ -68,7 +68,7 @@ static void add_ridge(const rls *r) {
 static void solve(const rls *r) {
   const int n = r->n;
   for (int i = n - 1; i >= 0; i--) {
-    const double *row = r->R + i * n;
+    const double *row = r->R + (size_t)i * (size_t)n;
     r->w[i] = (r->z[i] - dot(row + i + 1, r->w + i + 1, n - i - 1)) / row[i];
   }
 }

@@ -75,8 +75,8 @@ sparc_status learn_run_match(sparc_learn_run *run, const char *classes);
 
 /* stores roles and, if columns can be matched by name, their names (may be NULL) */
 sparc_status learn_run_keep_columns(sparc_learn_run *run, const char *roles, const char *const *name);
-sparc_status learn_run_load(void *run, long *done);        /* run_ops.restore */
-sparc_status learn_run_write(void *run, const char *path); /* run_ops.save */
+sparc_status learn_run_load(void *kind, long *done);        /* run_ops.restore */
+sparc_status learn_run_write(void *kind, const char *path); /* run_ops.save */
 
 /* ---- learn_run_score.c ---- */
 
