@@ -26,6 +26,24 @@ expect() {
   [ "$got" = "$want" ] || fail "sparc $*: exit code $got, expected $want"
 }
 
+# interrupt SIGNAL FOLDER ARGUMENT...: runs the tool and sends the signal once FOLDER holds a checkpoint; a run that ended
+# before the signal came is begun anew. Leaves the exit code in $got, the output in $scratch/out and err.
+interrupt() {
+  local signal=$1 folder=$2 pid _
+  shift 2
+  for _ in {1..20}; do
+    rm -rf "$folder"
+    "$SPARC" "$@" >"$scratch/out" 2>"$scratch/err" &
+    pid=$!
+    until [ -e "$folder/last.safetensors" ] || ! kill -0 $pid 2>/dev/null; do sleep 0.01; done
+    kill "-$signal" $pid 2>/dev/null || true
+    got=0
+    wait $pid || got=$?
+    [ $got = 0 ] || return 0
+  done
+  fail "sparc $*: SIG$signal does not stop it"
+}
+
 # prints TEXT, complains TEXT: the last run wrote this to standard output, to standard error
 prints() { grep -qF -- "$1" "$scratch/out" || fail "standard output does not say: $1"; }
 complains() { grep -qF -- "$1" "$scratch/err" || fail "standard error does not say: $1"; }

@@ -102,7 +102,7 @@ bash "$scratch/out" >lines 2>&1 || fail "a name with dashes cannot be run: $(cat
 mkdir bin
 printf '#!/bin/bash\necho "$@" >>requeued\n' >bin/scontrol
 chmod +x bin/scontrol
-sed 's/"updates": 20/"updates": 20000/' tiny.json >long.json
+sed 's/"updates": 20/"updates": 20000000/' tiny.json >long.json
 expect 0 lab jobs long.json --out long --tasks a --methods rtu --seeds 1 --format slurm --progress none
 cp "$scratch/out" list
 start_entry() {

@@ -49,11 +49,7 @@ head -1 out | grep -q '^{"row":1,"outputs":\[[-0-9.e+]*\]}$' || fail "another ob
 
 # a run that is stopped and resumed ends with the same bytes
 expect 0 train Waves --objective regress --updates 60 --validate-every 20 --out one "${small[@]}"
-"$SPARC" train Waves --objective regress --updates 60 --validate-every 20 --out two "${small[@]}" >out 2>err &
-pid=$!
-until [ -e two/last.safetensors ] || ! kill -0 $pid 2>/dev/null; do sleep 0.01; done
-kill -TERM $pid 2>/dev/null || true
-wait $pid || true
+interrupt TERM two train Waves --objective regress --updates 60 --validate-every 20 --out two "${small[@]}"
 expect 0 train --resume --out two --quiet
 cmp one/best.safetensors two/best.safetensors || fail "a resumed run of numbers ends with other bytes"
 

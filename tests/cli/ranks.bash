@@ -68,6 +68,22 @@ start() {
   done
 }
 
+# stop_rank SIGNAL OUT COMMAND...: a new run on two ranks, one of which gets the signal; a run that ended before it came is
+# begun anew. Leaves the launcher's exit code in got.
+stop_rank() {
+  local signal=$1 folder=$2 pid _
+  shift 2
+  for _ in {1..20}; do
+    rm -rf "$folder"
+    start 2 "$folder" "$@"
+    for pid in $(ranks_of "$folder" | tail -n 1); do kill -s "$signal" "$pid" 2>/dev/null || true; done
+    got=0
+    wait $launcher || got=$?
+    [ $got = 0 ] || return 0
+  done
+  fail "sparc $*: SIG$signal to a rank does not stop it"
+}
+
 # kill_one OUT: one of its ranks with SIGKILL; false: none was left
 kill_one() {
   local pids

@@ -139,11 +139,7 @@ refuse_on 2 2 "start it without mpirun" lab table tiny.json
 # ---- signals: all ranks save and end with 130; another number of ranks continues bit-exactly
 long_run whole --updates 600 train tracking --modes 8 --validate-every 20 --batch 16 --shards 4 --quiet
 for signal in USR1 TERM; do
-  rm -rf part
-  start 2 part "${long[@]}"
-  for pid in $(ranks_of part | tail -n 1); do kill -s $signal "$pid"; done
-  got=0
-  wait $launcher || got=$?
+  stop_rank $signal part "${long[@]}"
   [ $got = 130 ] || fail "SIG$signal: exit code $got, expected 130: $(cat err)"
   [ "$(grep -c '^sparc train: interrupted after update' err)" = 1 ] || fail "SIG$signal: $(cat err)"
   on 4 "${long[@]}" --out part --resume >/dev/null

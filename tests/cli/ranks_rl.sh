@@ -47,10 +47,7 @@ if [ -n "$(no_ranks)" ]; then
   exit 0
 fi
 long_run whole --steps 2560 rl repeat-first --cell sparc "${common[@]}"
-start 2 part "${long[@]}"
-for pid in $(ranks_of part | tail -n 1); do kill -s USR1 "$pid"; done
-got=0
-wait $launcher || got=$?
+stop_rank USR1 part "${long[@]}"
 [ $got = 130 ] || fail "SIGUSR1: exit code $got, expected 130: $(cat err)"
 on 4 "${long[@]}" --out part --resume >/dev/null
 for file in last.safetensors metrics.jsonl; do same whole/$file part/$file; done

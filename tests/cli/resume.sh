@@ -32,12 +32,7 @@ no_complaint
 
 # ---- signals save the run
 for signal in INT TERM HUP; do
-  "$SPARC" train "${options[@]}" --out $signal/run >out 2>err &
-  pid=$!
-  until [ -e $signal/run/last.safetensors ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
-  kill -$signal $pid || fail "the run was over before SIG$signal came"
-  got=0
-  wait $pid || got=$?
+  interrupt $signal $signal/run train "${options[@]}" --out $signal/run
   [ $got = 130 ] || fail "SIG$signal gives exit code $got"
   complains "interrupted after update"
   complains "--resume --out $signal/run continues"

@@ -58,12 +58,7 @@ tail -1 out | grep -q '"rollouts":1,"steps":128,.*"scored_rollouts":1,"partial":
 
 # ---- signals save the run, and the folder has all other settings
 for signal in INT TERM; do
-  "$SPARC" rl "${options[@]}" --out $signal/run >out 2>err &
-  pid=$!
-  until [ -e $signal/run/last.safetensors ] || ! kill -0 $pid 2>/dev/null; do sleep 0.01; done
-  kill -$signal $pid || fail "the run was over before SIG$signal came"
-  got=0
-  wait $pid || got=$?
+  interrupt $signal $signal/run rl "${options[@]}" --out $signal/run
   [ $got = 130 ] || fail "SIG$signal gives exit code $got"
   complains "interrupted after rollout"
   complains "--resume --out $signal/run continues"
@@ -176,12 +171,7 @@ expect 2 rl "${small[@]}" --steps 512 --seeds 0-2 --jobs 2 --out seeds
 complains "holds a run already"
 
 # a signal reaches every process, each saves, and no more are begun
-"$SPARC" rl "${options[@]}" --seeds 0-9 --jobs 2 --out stopped >out 2>err &
-pid=$!
-until [ -e stopped/s1/last.safetensors ] || ! kill -0 $pid 2>/dev/null; do sleep 0.01; done
-kill -INT $pid || fail "the runs were over before SIGINT came"
-got=0
-wait $pid || got=$?
+interrupt INT stopped/s1 rl "${small[@]}" --steps 1e9 --seeds 0-9 --jobs 2 --out stopped
 [ $got = 130 ] || fail "SIGINT gives several runs exit code $got"
 complains "--resume --out stopped/s1 continues"
 [ ! -e stopped/s9 ] || fail "runs are begun after SIGINT"

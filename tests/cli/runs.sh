@@ -86,11 +86,7 @@ prints "\"updates\":$last"
 prints '"early":true'
 # stopped in between and continued: the same end
 mkdir -p cut
-"$SPARC" train "${patient[@]}" --patience 4 --out cut/run --quiet >out 2>err &
-pid=$!
-until [ -e cut/run/last.safetensors ] || ! kill -0 $pid 2>/dev/null; do sleep 0.01; done
-kill -INT $pid 2>/dev/null || true
-wait $pid || true
+interrupt INT cut/run train "${patient[@]}" --patience 4 --out cut/run --quiet
 expect 0 train --resume --out cut/run --quiet
 same early/run cut/run
 # more patience, in config.json too
@@ -234,11 +230,7 @@ all=(waves_TRAIN.tsv "${small[@]}" --jitter 0.2 --scaling 0.2 --crop 0.3 --label
 expect 0 train "${all[@]}" --updates 200 --out whole/run
 expect 0 train "${all[@]}" --updates 200 --threads 3 --out threads/run
 same whole/run threads/run
-"$SPARC" train "${all[@]}" --updates 200 --out halves/run >out 2>err &
-pid=$!
-until [ -e halves/run/last.safetensors ] || ! kill -0 $pid 2>/dev/null; do sleep 0.01; done
-kill -INT $pid 2>/dev/null || true
-wait $pid || true
+interrupt INT halves/run train "${all[@]}" --updates 200 --out halves/run
 expect 0 train --resume --out halves/run --quiet
 same whole/run halves/run
 "$SPARC" info --json whole/run/last.safetensors | grep -q opt.w.head.bias || fail "the last weights are not beside the average"
