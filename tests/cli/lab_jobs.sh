@@ -105,13 +105,23 @@ chmod +x bin/scontrol
 sed 's/"updates": 20/"updates": 20000000/' tiny.json >long.json
 expect 0 lab jobs long.json --out long --tasks a --methods rtu --seeds 1 --format slurm --progress none
 cp "$scratch/out" list
+# runner: the process that the newest claim names
+runner() {
+  local claim
+  claim=$(find long/tiny/a/rtu/s0 -name 'claim.[0-9]*' 2>/dev/null | sort | tail -1)
+  [ -z "$claim" ] || sed -n 's/.*"pid": \([0-9]*\).*/\1/p' "$claim" 2>/dev/null
+}
+# start_entry RESTARTS: until the run has a checkpoint and a live runner; a killed one leaves its claim behind
 start_entry() {
+  local pid
   env PATH="$PWD/bin:$PATH" SLURM_ARRAY_TASK_ID=0 SLURM_ARRAY_JOB_ID=77 SLURM_RESTART_COUNT=$1 bash list 2>/dev/null &
   entry=$!
   for _ in $(seq 300); do
-    if [ -s long/tiny/a/rtu/s0/last.safetensors ] && ls long/tiny/a/rtu/s0/claim.[0-9]* >/dev/null 2>&1; then break; fi
+    pid=$(runner || true)
+    if [ -s long/tiny/a/rtu/s0/last.safetensors ] && [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; then return 0; fi
     sleep 0.1
   done
+  fail "the entry does not start"
 }
 end_entry() {
   local code=0
@@ -120,7 +130,7 @@ end_entry() {
   [ "$(cat requeued 2>/dev/null)" = "$2" ] || fail "requeued: $(cat requeued 2>/dev/null), expected $2"
   rm -f requeued
 }
-kill_runner() { kill -s KILL "$(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' "$(ls long/tiny/a/rtu/s0/claim.[0-9]* | tail -1)")"; }
+kill_runner() { kill -s KILL "$(runner)"; }
 start_entry 0
 sleep 0.3
 kill -s USR1 "$entry"
