@@ -36,13 +36,13 @@ def main():
     parser.add_argument("--cell", default="sparc")
     parser.add_argument("--steps", type=int, default=1_500_000, help="train for so many steps at most")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rate", type=float, default=3e-4)
+    parser.add_argument("--learning-rate", type=float, default=3e-4)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--log", help="write the learning curve here")
     parser.add_argument("--out", help="write the agent here")
     arguments = parser.parse_args()
 
-    ppo = sparc.PPO(make, cell=arguments.cell, streams=8, learning_rate=arguments.rate, seed=arguments.seed,
+    ppo = sparc.PPO(make, cell=arguments.cell, streams=8, learning_rate=arguments.learning_rate, seed=arguments.seed,
                     threads=arguments.threads)
 
     def show(ppo, report):

@@ -198,7 +198,7 @@ static bool has_more_rows(csv_text f, size_t count) {
 
 /* A forecast from a table: a row may be a step of all series or a series. It is a step where there is an index, or a
  * single column; a series where names count steps, channels are given, or rows are long. */
-static sparc_status settle_rows(csv_columns *c, const csv_text *f, const sparc_read_options *o, bool index) {
+static sparc_status resolve_rows(csv_columns *c, const csv_text *f, const sparc_read_options *o, bool index) {
   enum { SHORT_ROW = 64 };
   const sparc_columns *like = o->columns;
   c->steps = o->id_column || o->time_column || (like && like->steps);
@@ -305,7 +305,7 @@ sparc_status csv_columns_learn(csv_columns *c, csv_text f, locale_t locale, cons
     take_index(c, o);
   }
   for (size_t i = 0; i < c->count; i++) c->values += c->at[i].role == COLUMN_VALUE;
-  status = settle_rows(c, &f, o, index);
+  status = resolve_rows(c, &f, o, index);
   return status == SPARC_OK ? place_values(c, &f, o, by_name) : status;
 }
 

@@ -88,7 +88,7 @@ static sparc_status read_entries(lines *t, header *h) {
 }
 
 /* a boolean entry: 1, 0, or UNSET if it is absent */
-static sparc_status read_truth(const lines *t, const header *h, key k, const char *name, int *out) {
+static sparc_status read_boolean(const lines *t, const header *h, key k, const char *name, int *out) {
   const entry *e = &h->entries[k];
   *out = UNSET;
   if (!e->line) return SPARC_OK;
@@ -146,9 +146,9 @@ static sparc_status read_values(const lines *t, header *h, flags *x) {
     int *out;
     sparc_status (*read)(const lines *, const header *, key, const char *, int *);
   } fields[] = {
-      {TIMESTAMPS, "@timeStamps", &x->stamps, read_truth},     {MISSING, "@missing", &x->missing, read_truth},
-      {UNIVARIATE, "@univariate", &x->univariate, read_truth}, {EQUAL, "@equalLength", &x->equal, read_truth},
-      {CLASSES, "@classLabel", &x->labelled, read_truth},      {TARGET, "@targetLabel", &x->target, read_truth},
+      {TIMESTAMPS, "@timeStamps", &x->stamps, read_boolean},     {MISSING, "@missing", &x->missing, read_boolean},
+      {UNIVARIATE, "@univariate", &x->univariate, read_boolean}, {EQUAL, "@equalLength", &x->equal, read_boolean},
+      {CLASSES, "@classLabel", &x->labelled, read_boolean},      {TARGET, "@targetLabel", &x->target, read_boolean},
       {DIMENSION, "@dimension", &h->channels, read_whole}};
   sparc_status status = SPARC_OK;
   for (size_t i = 0; i < sizeof fields / sizeof *fields && status == SPARC_OK; i++)
