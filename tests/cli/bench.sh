@@ -106,9 +106,7 @@ tiny=(mixer:B2:T33:D7 mixer:B1:T4000:D64:noproj:whole mixer:B2:T33:D8:cell=rglru
   sgemm:M33:N17:K9:blas train:B2:T17:W8:L2
   ppo:H4:T64:E1 ppo:H4:T64:E1:cartpole:free ppo:H4:T64:E1:robot:cell=rtu ppo:H4:T128:E1:cell=gru
   sgemm:M9:N5:K33:ta sgemm:M9:N5:K33:ta:tb:blas bf16:B2:T33:D7 bf16:B1:T64:D6:cell=gru stream:KiB4 peak)
-SECONDS=0
 expect 0 bench "${quick[@]}" mixer:B2:T33:D7
-[ "$SECONDS" -lt 5 ] || fail "a tiny problem takes $SECONDS seconds"
 no_trouble
 prints "mixer:B2:T33:D7: 2 threads, "
 prints "verified: E_norm "

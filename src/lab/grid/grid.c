@@ -449,8 +449,8 @@ static sparc_status read_paper(const grid *g, const place *p, const char *key, c
 
 /* with canonical names as keys, so that digests do not depend on renamed settings */
 static json_t *canonical_settings(grid_kind kind, const json_t *settings) {
-  sparc_rl_run_config rl;
-  sparc_run_config run;
+  sparc_rl_run_config rl = {.folder = NULL};
+  sparc_run_config run = {.data = NULL};
   const settings_binding bindings[] = {[GRID_RL] = rl_binding(&rl), [GRID_TRAIN] = run_binding(&run)};
   return kind <= GRID_TRAIN ? settings_canonical_json(&bindings[kind], settings) : json_copy((json_t *)settings);
 }
