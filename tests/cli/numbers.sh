@@ -48,8 +48,8 @@ expect 0 predict run Waves/Waves_TEST.csv --format jsonl
 head -1 out | grep -q '^{"row":1,"outputs":\[[-0-9.e+]*\]}$' || fail "another object: $(head -1 out)"
 
 # a run that is stopped and resumed ends with the same bytes
-expect 0 train Waves --objective regress --updates 60 --validate-every 20 --out one "${small[@]}"
-interrupt TERM two train Waves --objective regress --updates 60 --validate-every 20 --out two "${small[@]}"
+expect 0 train Waves --objective regress --updates 5000 --validate-every 20 --out one "${small[@]}"
+interrupt TERM two train Waves --objective regress --updates 5000 --validate-every 20 --out two "${small[@]}"
 expect 0 train --resume --out two --quiet
 cmp one/best.safetensors two/best.safetensors || fail "a resumed run of numbers ends with other bytes"
 
