@@ -145,7 +145,6 @@ static void call_without_anything(void) {
   REFUSES(sparc_lazy_flush, (NULL, NULL, NULL));
   REFUSES(sparc_lazy_update, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
   REFUSES(sparc_learn_run_begin, (NULL, NULL, 0, NULL));
-  REFUSES(sparc_learn_run_config_mark, (NULL, NULL));
   REFUSES(sparc_learn_run_config_set, (NULL, NULL, NULL));
   REFUSES(sparc_learn_run_create, (NULL, NULL));
   ZERO(sparc_learn_run_defaults, ().model);
@@ -228,7 +227,6 @@ static void call_without_anything(void) {
   REFUSES(sparc_record_boundary, (NULL, NULL, 1, 1, NULL, NULL));
   REFUSES(sparc_record_gradient, (NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1));
   REFUSES(sparc_record_step, (NULL, NULL, 1, 1, NULL));
-  REFUSES(sparc_rl_run_config_mark, (NULL, NULL));
   ZERO(sparc_rl_run_config_of, (NULL).folder);
   REFUSES(sparc_rl_run_config_set, (NULL, NULL, NULL));
   REFUSES(sparc_rl_run_create, (NULL, NULL));
@@ -242,7 +240,6 @@ static void call_without_anything(void) {
   REFUSES(sparc_rtrl_gradient_f64, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
   ZERO(sparc_rtrl_sizes_of, (NULL, NULL).lazy);
   REFUSES(sparc_rtrl_update, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
-  REFUSES(sparc_run_config_mark, (NULL, NULL));
   ZERO(sparc_run_config_of, (NULL).data);
   REFUSES(sparc_run_config_set, (NULL, NULL, NULL));
   REFUSES(sparc_run_create, (NULL, NULL));

@@ -213,8 +213,7 @@ static void test_given_members(void **state) {
               sparc_run_config_of(run).train.weight_decay == 0.25);
   sparc_run_free(run);
 
-  require_ok(sparc_run_config_mark(&config, &config.train.max_gradient_norm), "marking");
-  require_ok(sparc_run_config_mark(&config, &config.patience), "marking"); /* from 1: 0 is not given */
+  require_ok(sparc_run_config_set(&config, "train.max_gradient_norm", "0"), "setting by path");
   require_ok(sparc_run_config_set(&config, "batch", "16"), "setting");
   require_ok(sparc_run_config_set(&config, "learning-rate", "0"), "setting");
   require_ok(sparc_run_config_set(&config, "cell", "rtu"), "setting");
@@ -224,7 +223,7 @@ static void test_given_members(void **state) {
   assert_string_equal(c.train.network.cell, "rtu");
   sparc_run_free(run);
 
-  assert_int_equal(sparc_run_config_mark(&config, &run), SPARC_INVALID);
+  assert_int_equal(sparc_run_config_set(&config, "train.bacth", "16"), SPARC_INVALID);
   assert_int_equal(sparc_run_config_set(&config, "bacth", "16"), SPARC_INVALID);
   expect_message("unknown key 'bacth'; did you mean 'batch'?");
   assert_int_equal(sparc_run_config_set(&config, "batch", "0"), SPARC_INVALID);
@@ -300,8 +299,7 @@ static void test_failures(void **state) {
   expect_failure(&c, SPARC_IO, true, "Not a directory");
   c = small_run(NULL);
   c.train.learning_rate = 1e6;
-  c.train.max_gradient_norm = 0;
-  require_ok(sparc_run_config_mark(&c, &c.train.max_gradient_norm), "marking");
+  require_ok(sparc_run_config_set(&c, "max-gradient-norm", "0"), "setting");
   c.train.network.layers = 2;
   expect_failure(&c, SPARC_NOT_FINITE, false, "update");
   /* force replaces the run */

@@ -103,11 +103,15 @@ static void test_given_zeros(void **state) {
   assert_int_equal(settings_find_member(&binding, &t.rate), rate);
   t.steps = 3;
   assert_true(settings_is_given(&binding, steps) && !settings_is_given(&binding, rate));
-  assert_int_equal(settings_set(&binding, "rate", "0"), SPARC_OK);
-  assert_int_equal(settings_mark_member(&binding, &t.colour), SPARC_OK);
-  assert_int_equal(settings_mark_member(&binding, &t.count), SPARC_OK); /* 0 is not possible */
-  assert_int_equal(settings_mark_member(&binding, &t.given), SPARC_INVALID);
+  assert_int_equal(settings_set(&binding, "toy.rate", "0"), SPARC_OK);
+  settings_mark(&binding, settings_find_member(&binding, &t.colour));
+  settings_mark(&binding, settings_find_member(&binding, &t.count)); /* 0 is not possible */
+  assert_int_equal(settings_find_member(&binding, &t.given), -1);
   assert_false(settings_is_given(&binding, settings_find(&binding, "count")));
+  t.size = 4;
+  assert_int_equal(settings_set(&binding, "toy.count", "99"), SPARC_INVALID);
+  assert_int_equal(t.size, 4); /* a refused value overrides nothing */
+  settings_unset(&binding, settings_find(&binding, "size"));
   settings_fill_defaults(&binding, DEFAULT_DATA);
   assert_true(t.rate == 0 && t.colour == 0 && t.count == 3 && settings_is_given(&binding, rate));
   settings_unset(&binding, rate);

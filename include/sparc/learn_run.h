@@ -27,9 +27,8 @@ extern "C" {
 
 /* ---- configuration ----------------------------------------------------------------------------- */
 
-/* No member is required. A member is given if it is not 0 or NULL; to give a member the value 0, mark it after the
- * assignment or set it by its name, as in sparc/run.h. Columns are given by name or by number, from 1; lists are
- * comma-separated. */
+/* No member is required. A member is given if it is not 0 or NULL, or if it was set by name, as in sparc/run.h. Columns
+ * are given by name or by number, from 1; lists are comma-separated. */
 typedef struct sparc_learn_run_config {
   sparc_learner_config learner; /* objective, inputs and outputs follow from the stream */
   const char *variant;          /* short for the cell option variant=NAME */
@@ -48,15 +47,14 @@ typedef struct sparc_learn_run_config {
   int force;                    /* 1: replace the file */
   int frozen;                   /* 1: predict and score only; the file is not written */
   int by_position;              /* 1: match the columns of a continued stream by position, not by name */
-  uint64_t given[3];            /* bit set of marked members */
+  uint64_t given[3];            /* bit set of members that were set by name */
 } sparc_learn_run_config;
 
 /* A configuration in which nothing is given. */
 SPARC_API sparc_learn_run_config sparc_learn_run_defaults(void);
 
-/* As sparc_run_config_set() and sparc_run_config_mark(), with the options of `sparc learn`. */
+/* As sparc_run_config_set(), with the options of `sparc learn`. */
 SPARC_API sparc_status sparc_learn_run_config_set(sparc_learn_run_config *config, const char *name, const char *value);
-SPARC_API sparc_status sparc_learn_run_config_mark(sparc_learn_run_config *config, const void *member);
 
 /* ---- runs -------------------------------------------------------------------------------------- */
 

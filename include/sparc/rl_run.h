@@ -27,8 +27,7 @@ extern "C" {
 /* ---- configuration ----------------------------------------------------------------------------- */
 
 /* Only ppo.task is required. sparc_ppo_defaults() of the task replaces members that are not given. A member is given if
- * it is not 0 or NULL; to give a member the value 0, mark it after the assignment or set it by its name, as in
- * sparc/run.h. */
+ * it is not 0 or NULL, or if it was set by name, as in sparc/run.h. */
 typedef struct sparc_rl_run_config {
   sparc_ppo_config ppo; /* kind is not used; rollouts, state_size and memory_limit follow from the members below */
   const char *variant;  /* short for the cell option variant=NAME */
@@ -39,15 +38,14 @@ typedef struct sparc_rl_run_config {
   int resume;           /* 1: continue the run in the folder, which must exist and have the same settings */
   int resume_or_create; /* 1: as resume, but start the run if the folder has none */
   int force;            /* 1: replace the run in the folder */
-  uint64_t given[2];    /* bit set of marked members */
+  uint64_t given[2];    /* bit set of members that were set by name */
 } sparc_rl_run_config;
 
 /* A configuration in which nothing is given. */
 SPARC_API sparc_rl_run_config sparc_rl_run_defaults(void);
 
-/* As sparc_run_config_set() and sparc_run_config_mark(), with the options of `sparc rl`. */
+/* As sparc_run_config_set(), with the options of `sparc rl`. */
 SPARC_API sparc_status sparc_rl_run_config_set(sparc_rl_run_config *config, const char *name, const char *value);
-SPARC_API sparc_status sparc_rl_run_config_mark(sparc_rl_run_config *config, const void *member);
 
 /* ---- events ------------------------------------------------------------------------------------ */
 

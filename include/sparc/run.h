@@ -43,14 +43,13 @@ typedef enum sparc_run_recipe {
 enum { SPARC_SMALL_ROWS = 200, SPARC_SIZED_EPOCHS = 40, SPARC_SIZED_MIN_UPDATES = 1000, SPARC_SIZED_PATIENCE = 8 };
 
 /* Only data is required. The paper's settings for data sets, or those of the generated task, replace members that are not
- * given. A member is given if it is not 0 or NULL. To give a member the value 0, mark it after the assignment:
+ * given. A member is given if it is not 0 or NULL, or if it was set by name, which is how to give it the value 0:
  *
  *   sparc_run_config config = sparc_run_defaults();
- *   config.train.network.layers = 0;
- *   sparc_run_config_mark(&config, &config.train.network.layers);
+ *   config.train.network.width = 32;
+ *   sparc_run_config_set(&config, "layers", "0");
  *
- * or set it by its name: sparc_run_config_set(&config, "layers", "0"). Heads, features and initial draws follow from the
- * data. */
+ * Heads, features and initial draws follow from the data. */
 typedef struct sparc_run_config {
   const char *data;        /* a generated task, a named data set, or a file */
   const char *root;        /* folder of named data sets; NULL: environment variable SPARC_DATA */
@@ -76,19 +75,16 @@ typedef struct sparc_run_config {
   int force;            /* 1: replace the run in the folder */
   double time_budget;   /* seconds per execution: a new run is shortened to fit, by the speed of its first updates, and
                            every run ends when they are used up; 0: no limit */
-  uint64_t given[4];    /* bit set of marked members, written by sparc_run_config_mark and sparc_run_config_set */
+  uint64_t given[4];    /* bit set of members that sparc_run_config_set has set */
 } sparc_run_config;
 
 /* A configuration in which nothing is given. */
 SPARC_API sparc_run_config sparc_run_defaults(void);
 
-/* Set a member by the name of its option of `sparc train`: parse the value, check its range and mark it as given. A text
- * must outlive the configuration. SPARC_INVALID: the name is unknown or the value is out of range. */
+/* Set a member by the name of its option of `sparc train`, or by its path in the configuration, as in
+ * "train.network.layers": parse the value, check its range and mark the member as given. A text must outlive the
+ * configuration. SPARC_INVALID: the name is unknown or the value is out of range. */
 SPARC_API sparc_status sparc_run_config_set(sparc_run_config *config, const char *name, const char *value);
-
-/* Mark a member, by its address in the configuration, as given. A 0 below the minimum of the member remains not given.
- * SPARC_INVALID: it is not a setting. */
-SPARC_API sparc_status sparc_run_config_mark(sparc_run_config *config, const void *member);
 
 /* ---- events ------------------------------------------------------------------------------------ */
 

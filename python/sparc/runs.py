@@ -19,6 +19,7 @@ from typing import Any, Callable, Optional
 
 from ._library import (RUN_FN, Guarded, Handle, Interrupt, assign, integer, library, sparc_run_config,
                        sparc_train_config, text)
+from .data import _CHOICES as _READ_CHOICES
 from .data import _OPTIONS as _READ
 from .data import Dataset, packed, read_options
 from .models import Model
@@ -37,13 +38,14 @@ _RENAMED = {"modes": "H", "from_": "from"}
 _NETWORK = {"cell", "cell_options", "modes", "embedding", "width", "layers", "dropout"}
 _TRAIN = {name for name, _ in sparc_train_config._fields_} - {"network"}
 _RUN = {name for name, _ in sparc_run_config._fields_} - {"data", "read", "train", "from", "given"} | {"from_"}
-_UNMARKED = {"unlabelled", "header", "limit", "texts"}  # not settings of a run
 
 
-def _mark(config, target, member):
-    """Marks a member of the configuration as given, which 0 needs."""
-    offset = getattr(type(target), member).offset
-    library.sparc_run_config_mark(ctypes.byref(config), ctypes.addressof(target) + offset)
+def _give(config, path, value):
+    """Marks a member as given, which a 0 and the first of some choices need."""
+    try:
+        library.sparc_run_config_set(ctypes.byref(config), path.encode(), str(value).encode())
+    except ValueError:
+        pass  # below the range of the member, where 0 means: not given
 
 
 def _apply(config, settings):
@@ -51,22 +53,22 @@ def _apply(config, settings):
     read = {name: settings.pop(name) for name in list(settings) if name in _READ}
     read_options(read, config.read)
     for name, value in read.items():
-        if value is not None and name not in _UNMARKED:
-            _mark(config, config.read, name)
+        if name in _READ_CHOICES and value is not None:
+            _give(config, f"read.{name}", value)
     for name, value in settings.items():
-        target = (config.train.network if name in _NETWORK else config.train if name in _TRAIN else
-                  config if name in _RUN else None)
+        target, prefix = ((config.train.network, "train.network.") if name in _NETWORK else
+                          (config.train, "train.") if name in _TRAIN else (config, "") if name in _RUN else (None, ""))
         if target is None:
             known = ", ".join(sorted(_NETWORK | _TRAIN | _RUN | set(_READ)))
             raise TypeError(f"a run has no setting {name!r}, expected one of {known}")
         if value is None:
             continue
-        if name in _CHOICES:
-            if value not in _CHOICES[name]:
-                raise ValueError(f"{name} is {value!r}, expected one of {', '.join(_CHOICES[name])}")
-            value = _CHOICES[name].index(value)
-        assign(target, _RENAMED.get(name, name), value, name)
-        _mark(config, target, _RENAMED.get(name, name))
+        choices, member = _CHOICES.get(name), _RENAMED.get(name, name)
+        if choices and value not in choices:
+            raise ValueError(f"{name} is {value!r}, expected one of {', '.join(choices)}")
+        assign(target, member, choices.index(value) if choices else value, name)
+        if choices or (value == 0 and target is not config):
+            _give(config, prefix + member, value)
 
 
 def _written(folder, content, ending, force):

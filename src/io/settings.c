@@ -138,13 +138,6 @@ void settings_mark(const settings_binding *binding, int i) {
   if (p.part->given) *p.part->given |= UINT64_C(1) << p.row;
 }
 
-sparc_status settings_mark_member(const settings_binding *binding, const void *member) {
-  const int i = settings_find_member(binding, member);
-  if (i < 0) return fail(SPARC_INVALID, "member is not the address of a setting in the configuration");
-  settings_mark(binding, i);
-  return SPARC_OK;
-}
-
 void settings_unset(const settings_binding *binding, int i) {
   const place p = find_row(binding, i);
   memset(member_at(p), 0, size_of(&p.part->table->row[p.row]));
@@ -311,6 +304,13 @@ const char *settings_member(const settings_binding *binding, int i, char path[SE
            : s->key  ? s->key
                      : s->name);
   return path;
+}
+
+int settings_find_path(const settings_binding *binding, const char *path) {
+  char member[SETTING_MEMBER_SIZE];
+  for (int i = 0; settings_row(binding, i, NULL); i++)
+    if (strcmp(settings_member(binding, i, member), path) == 0) return i;
+  return -1;
 }
 
 static bool is_optional(const setting *s) { return s->type == SETTING_TEXT || s->role == FREE; }

@@ -89,6 +89,7 @@ void settings_bind(settings_binding *binding, const settings_table *table, void 
 /* Return row i, NULL after the last; *at (may be NULL) is the member that it describes. */
 const setting *settings_row(const settings_binding *binding, int i, void **at);
 int settings_find(const settings_binding *binding, const char *name); /* by name or old name; -1: none */
+int settings_find_path(const settings_binding *binding, const char *path); /* of the member; -1: none */
 
 /* Whether a list of names, separated by blanks, has this one; names may be NULL. */
 bool settings_list_contains(const char *names, const char *name);
@@ -103,9 +104,6 @@ int settings_find_member(const settings_binding *binding, const void *member); /
 
 bool settings_is_given(const settings_binding *binding, int i);
 void settings_mark(const settings_binding *binding, int i); /* as given */
-
-/* Mark by address. SPARC_INVALID: the address is not that of a setting. */
-sparc_status settings_mark_member(const settings_binding *binding, const void *member);
 void settings_unset(const settings_binding *binding, int i); /* to 0 or NULL, not given */
 
 /* ---- one value ---- */
@@ -174,8 +172,8 @@ json_t *settings_canonical_json(const settings_binding *binding, const json_t *o
 /* Apply a source on top of the present values; texts remain owned by the source. */
 sparc_status settings_apply(const settings_binding *binding, const settings_source *source);
 
-/* Set one setting by name: parse the text, check its range and mark the setting as given. A text must outlive the
- * structure. */
+/* Set one setting, by its name or by the path of its member: parse the text, check its range and mark the setting as
+ * given. A text must outlive the structure. */
 sparc_status settings_set(const settings_binding *binding, const char *name, const char *text);
 
 /* ---- metadata of files: rows with a key; callers are in the C locale ---- */

@@ -166,12 +166,28 @@ sparc_status settings_apply(const settings_binding *binding, const settings_sour
   return status == SPARC_OK ? check_exclusions(binding, source) : status;
 }
 
+static bool is_valid(const setting *s, const char *text) {
+  union {
+    const char *text;
+    int whole;
+    long large;
+    uint64_t seed;
+    double real;
+  } value;
+  const locale_guard guard = enter_c_locale();
+  const bool valid = setting_parse(s, text, true, &value);
+  leave_c_locale(guard);
+  return valid;
+}
+
+/* a value that is refused must not clear what it would override */
 sparc_status settings_set(const settings_binding *binding, const char *name, const char *text) {
   settings_source source = {.where = NULL};
   if (!name || !text) return fail(SPARC_INVALID, "%s is NULL", name ? "value" : "name");
-  const int i = settings_find(binding, name);
+  const int option = settings_find(binding, name), i = option < 0 ? settings_find_path(binding, name) : option;
   if (i < 0) return refuse_key(binding, "settings", name);
   source.text[i] = text;
+  if (!is_valid(settings_row(binding, i, NULL), text)) return refuse_value(binding, i, &source);
   return settings_apply(binding, &source);
 }
 

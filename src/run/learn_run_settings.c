@@ -62,12 +62,6 @@ sparc_status sparc_learn_run_config_set(sparc_learn_run_config *config, const ch
   return settings_set(&binding, name, value);
 }
 
-sparc_status sparc_learn_run_config_mark(sparc_learn_run_config *config, const void *member) {
-  if (!config) return fail(SPARC_INVALID, "config is NULL");
-  const settings_binding binding = learn_binding(config);
-  return settings_mark_member(&binding, member);
-}
-
 /* ---- configuration of a new learner --------------------------------------------------------------- */
 
 sparc_status learn_run_check_decimal(const char *decimal) {

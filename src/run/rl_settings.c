@@ -43,12 +43,6 @@ sparc_status sparc_rl_run_config_set(sparc_rl_run_config *config, const char *na
   return settings_set(&binding, name, value);
 }
 
-sparc_status sparc_rl_run_config_mark(sparc_rl_run_config *config, const void *member) {
-  if (!config) return fail(SPARC_INVALID, "config is NULL");
-  const settings_binding binding = rl_binding(config);
-  return settings_mark_member(&binding, member);
-}
-
 /* ---- settings that are not given ----------------------------------------------------------------- */
 
 static sparc_status default_config(const char *name, sparc_rl_run_config *defaults) {

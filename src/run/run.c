@@ -90,8 +90,10 @@ static sparc_status recall_defaults(sparc_run *run) {
   sparc_run_config *c = &run->config;
   const bool divides = !run_is_given(c, &c->read.division) && !is_task(c->data);
   if (!run->engine.continues) {
-    if (divides) c->read.division = default_division(c);
-    return divides ? sparc_run_config_mark(c, &c->read.division) : SPARC_OK;
+    if (!divides) return SPARC_OK;
+    c->read.division = default_division(c);
+    run_mark(c, &c->read.division);
+    return SPARC_OK;
   }
   json_t *then = NULL;
   const sparc_status status = run_folder_read_config(&run->engine.folder, &then);
@@ -104,9 +106,9 @@ static sparc_status recall_defaults(sparc_run *run) {
     c->train.readout = readout && strcmp(readout, "ridge") == 0 ? SPARC_READOUT_RIDGE : SPARC_READOUT_GRADIENT;
   if (divides)
     c->read.division = division && strcmp(division, "sound") == 0 ? SPARC_DIVISION_SOUND : SPARC_DIVISION_PAPER;
-  (void)sparc_run_config_mark(c, &c->recipe);
-  (void)sparc_run_config_mark(c, &c->train.readout);
-  if (divides) (void)sparc_run_config_mark(c, &c->read.division);
+  run_mark(c, &c->recipe);
+  run_mark(c, &c->train.readout);
+  if (divides) run_mark(c, &c->read.division);
   /* a length that was chosen by size, or cut to fit a time */
   if (c->train.updates < 1 && c->epochs < 1)
     c->train.updates = (long)json_integer_value(json_object_get(then, "updates"));

@@ -68,10 +68,9 @@ sparc_status sparc_run_config_set(sparc_run_config *config, const char *name, co
   return settings_set(&binding, name, value);
 }
 
-sparc_status sparc_run_config_mark(sparc_run_config *config, const void *member) {
-  if (!config) return fail(SPARC_INVALID, "config is NULL");
+void run_mark(sparc_run_config *config, const void *member) {
   const settings_binding binding = run_binding(config);
-  return settings_mark_member(&binding, member);
+  settings_mark(&binding, settings_find_member(&binding, member));
 }
 
 bool run_is_given(const sparc_run_config *config, const void *member) {
@@ -124,7 +123,7 @@ static sparc_status resolve_recipe(sparc_run_config *c, const run_data *d) {
     c->recipe = d->task                                              ? SPARC_RECIPE_PAPER
                 : has_classes(d) && d->fit.count <= SPARC_SMALL_ROWS ? SPARC_RECIPE_SMALL
                                                                      : SPARC_RECIPE_SIZED;
-  (void)sparc_run_config_mark(c, &c->recipe);
+  run_mark(c, &c->recipe);
   if (c->recipe == SPARC_RECIPE_SIZED && d->task) return fail(SPARC_INVALID, "recipe is sized, which is for data sets");
   if (c->recipe != SPARC_RECIPE_SMALL) return SPARC_OK;
   if (!has_classes(d)) return fail(SPARC_INVALID, "recipe is small, which is for classes of a data set");
@@ -150,7 +149,7 @@ static sparc_status resolve_readout(sparc_run_config *c, const run_data *d) {
     return fail(SPARC_INVALID, "readout is ridge, which has one layer, no embedding and one update");
   c->train.updates = 1;
   if (c->train.batch < 1) c->train.batch = BANK_BATCH;
-  (void)sparc_run_config_mark(c, &n->embedding);
+  run_mark(c, &n->embedding);
   n->layers = 1;
   n->layer = &bank_layer;
   return SPARC_OK;

@@ -39,6 +39,7 @@ settings_binding run_binding(sparc_run_config *config);
 
 /* Whether a member of the configuration is given; it must be a setting. */
 bool run_is_given(const sparc_run_config *config, const void *member);
+void run_mark(sparc_run_config *config, const void *member); /* as given */
 
 /* The input of the head where none is given. */
 sparc_head_input default_head(const run_data *data);

@@ -37,12 +37,12 @@ void start_inherit(const checkpoint *file, bool one_output, sparc_run_config *co
   if (n->width < 1) n->width = theirs->width;
   if (!run_is_given(config, &n->embedding)) n->embedding = theirs->embedding;
   const sparc_head_input head = file->state.head.input;
-  (void)sparc_run_config_mark(config, &n->layers);
-  (void)sparc_run_config_mark(config, &n->embedding);
+  run_mark(config, &n->layers);
+  run_mark(config, &n->embedding);
   if (run_is_given(config, &config->head) || !one_output || (head != SPARC_HEAD_MEAN && head != SPARC_HEAD_LAST))
     return;
   config->head = head;
-  (void)sparc_run_config_mark(config, &config->head);
+  run_mark(config, &config->head);
 }
 
 sparc_status start_check(const checkpoint *file, const sparc_network_config *network) {
