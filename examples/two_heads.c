@@ -38,7 +38,7 @@ int main(void) {
   for (int update = 0; update < UPDATES; update++) {
     float x[T], dy[T][HEADS], sum[T], echo[T], dsum[T], decho[T], leaky = 0;
     double loss = 0, difference = 0, greatest = 0;
-    sparc_random_fill_normal(&stream, x, T, 1);
+    for (int t = 0; t < T; t++) x[t] = (float)sparc_random_normal(&stream);
     sparc_network_prepare(network, params, prepared);
     memset(online, 0, n.params * sizeof *online);
     memset(back, 0, n.params * sizeof *back);

@@ -199,11 +199,19 @@ void expect_same_blocks(const problem *p, const char *what, const double *got, c
 }
 
 /* RTRL has the whole gradient of a block that reaches the state if it has a trace of it; else that of the present */
+size_t trace_size(const sparc_cell *cell, const char *block) {
+  size_t count;
+  const sparc_block *blocks = sparc_cell_blocks(cell, &count);
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(blocks[i].name, block) == 0) return blocks[i].trace;
+  return 0;
+}
+
 static bool is_traced(const sparc_cell *cell, const sparc_block *block) {
   size_t spans;
   const sparc_span *span = sparc_cell_spans(cell, &spans);
   while (span->offset + span->size <= block->offset) span++;
-  return span->group == SPARC_REGULAR || sparc_trace_size(cell, block->name) > 0;
+  return span->group == SPARC_REGULAR || block->trace > 0;
 }
 
 void expect_traced_blocks(const problem *p, const char *what, const double *got, const double *want, double tolerance) {

@@ -64,6 +64,9 @@ void expect_same_sequence(const problem *p, const char *what, const result *got,
                           double output_tolerance, double gradient_tolerance);
 /* dparams block by block; of those that RTRL has in full */
 void expect_same_blocks(const problem *p, const char *what, const double *got, const double *want, double tolerance);
+/* elements of the trace of a block; 0: none, or no such block */
+size_t trace_size(const sparc_cell *cell, const char *block);
+
 void expect_traced_blocks(const problem *p, const char *what, const double *got, const double *want, double tolerance);
 /* the largest E_norm of a block of dparams, or of a block that RTRL has in full */
 double blocks_error(const problem *p, const double *got, const double *want, bool traced);

@@ -4,6 +4,7 @@
  * test_device_scan [BACKEND[:INDEX] [COUNT]]: as test_device.c; COUNT random shapes of either kind.
  */
 #include "base/hash.h"
+#include "base/random.h"
 #include "seq/scan_reference.h"
 #include "sparc/random.h"
 #include "support_device.h"
@@ -39,7 +40,7 @@ static double *normals(sparc_random *r, size_t n) {
   double *values = doubles(n);
   for (size_t i = 0; i < n; i++) {
     float value;
-    sparc_random_fill_normal(r, &value, 1, 1);
+    random_fill_normal(r, &value, 1, 1);
     values[i] = (double)value;
   }
   return values;

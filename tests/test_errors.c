@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_errors.c: bad input gives a status and a message that names the argument and the value; nothing is written. */
 #include "sparc/sparc.h"
+#include "support.h"
 #include "unit.h"
 
 #include <locale.h>
@@ -304,10 +305,10 @@ static void test_step_calls(void **state) {
   assert_int_equal(sparc_rtrl_gradient(c.cell, c.prepared, c.trace, c.tape, c.dy, NULL, NULL), SPARC_OK);
   expect_error(sparc_trace_read(c.cell, c.prepared, c.trace, "log_dekay", c.dy), SPARC_INVALID, "log_dekay",
                "no trace");
-  assert_int_equal(sparc_trace_size(c.cell, "log_dekay"), 0);
-  assert_int_equal(sparc_trace_size(c.cell, "log_decay"), 2 * 3);
-  assert_int_equal(sparc_trace_size(c.cell, "content_re"), 2 * 3 * 2);
-  assert_int_equal(sparc_trace_size(c.cell, "ctrl_phase"), 2 * 3 * 3);
+  assert_int_equal(trace_size(c.cell, "log_dekay"), 0);
+  assert_int_equal(trace_size(c.cell, "log_decay"), 2 * 3);
+  assert_int_equal(trace_size(c.cell, "content_re"), 2 * 3 * 2);
+  assert_int_equal(trace_size(c.cell, "ctrl_phase"), 2 * 3 * 3);
   finish(&c);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_forecaster.c: regressions are ridge regressions, periods are found, mixtures follow their formulas, intervals
  * cover, and no stream or state of a file leads to a number that is not finite. */
+#include "base/random.h"
 #include "online/experts.h"
 #include "online/forecaster.h"
 #include "online/intervals.h"
@@ -62,8 +63,8 @@ static void regressions_are_exact(void **state) {
   sparc_random random;
   sparc_random_init(&random, 1, "test", "rls");
   float x[ROWS][N], target[ROWS];
-  sparc_random_fill_normal(&random, x[0], ROWS * N, 1);
-  sparc_random_fill_normal(&random, target, ROWS, 1);
+  random_fill_normal(&random, x[0], ROWS * N, 1);
+  random_fill_normal(&random, target, ROWS, 1);
   for (size_t f = 0; f < COUNT(forgetting); f++) {
     double state_numbers[N * N + 2 * N + 1], expected[N];
     assert_int_equal(rls_numbers(N), COUNT(state_numbers));
@@ -111,10 +112,10 @@ static void periods_are_found(void **state) {
   for (size_t k = 0; k < COUNT(periods); k++) {
     period_detector *p = calloc(1, sizeof *p);
     float shape[200], noise;
-    sparc_random_fill_normal(&random, shape, (size_t)periods[k], 1);
+    random_fill_normal(&random, shape, (size_t)periods[k], 1);
     shape[1] = shape[0] + 2; /* not constant */
     for (int t = 0; t < 6 * periods[k] + 100; t++) {
-      sparc_random_fill_normal(&random, &noise, 1, 0.2f);
+      random_fill_normal(&random, &noise, 1, 0.2f);
       const double u = (double)(shape[t % periods[k]] - shape[(t + periods[k] - 1) % periods[k]] + noise);
       periods_observe(p, (const double[]){u, 0});
       periods_update(p);
@@ -168,7 +169,7 @@ static void analogues_follow_their_formulas(void **state) {
   analogues_prepare(w);
   for (long n = 1; n <= VALUES; n++) {
     float noise;
-    sparc_random_fill_normal(&random, &noise, 1, 0.2f);
+    random_fill_normal(&random, &noise, 1, 0.2f);
     y[n - 1] = sin(0.1 * (double)n) + (double)noise;
     for (long k = 0; k < n && k < ANALOGUE_VALUES; k++) w->value[k] = y[n - 1 - k];
     analogues_observe(a, w, n);
@@ -287,7 +288,7 @@ typedef double value_fn(int t, sparc_random *random);
 
 static double normal(sparc_random *random) {
   float x;
-  sparc_random_fill_normal(random, &x, 1, 1);
+  random_fill_normal(random, &x, 1, 1);
   return (double)x;
 }
 

@@ -77,7 +77,7 @@ static void test_blocks_and_groups(void **state) {
     assert_int_equal(block[i].shape[0], want[i].rows);
     assert_int_equal(block[i].shape[1], want[i].columns);
     assert_int_equal(block[i].offset, offset);
-    assert_int_equal(sparc_trace_size(cell, want[i].name), (size_t)2 * H * want[i].trace);
+    assert_int_equal(trace_size(cell, want[i].name), (size_t)2 * H * want[i].trace);
     offset += block[i].size;
   }
 
@@ -241,7 +241,7 @@ static void test_traces_are_differences(void **state) {
       const sparc_block *block = block_named(p.cell, traced[b]);
       const size_t row = (size_t)block->shape[1], H = p.n.state / 2;
       double *got = sparc_alloc(2 * block->size * sizeof *got), *want = sparc_alloc(2 * block->size * sizeof *want);
-      assert_int_equal(sparc_trace_size(p.cell, traced[b]), 2 * block->size);
+      assert_int_equal(trace_size(p.cell, traced[b]), 2 * block->size);
       assert_int_equal(sparc_trace_read_f64(p.cell, prepared, r.trace, traced[b], got), SPARC_OK);
       for (size_t k = 0; k < block->size; k++) {
         double *value = &p.params[block->offset + k], kept = *value;

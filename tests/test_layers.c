@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_layers.c: every layer's backward against finite differences, float against double on every kernel table, and
  * what is particular to each layer. */
+#include "base/random.h"
 #include "kernels/kernels.h"
 #include "nn/layers_impl.h"
 #include "sparc/random.h"
@@ -434,10 +435,10 @@ static void test_layers_work_in_place(void **state) {
   float y[FULL], o[2 * FULL], d[FULL], out[2 * FULL], place[2 * FULL], mask[WIDTH];
   sparc_random stream;
   sparc_random_init(&stream, 7, "place", "");
-  sparc_random_fill_normal(&stream, y, FULL, 1);
-  sparc_random_fill_normal(&stream, o, COUNT(o), 1);
-  sparc_random_fill_normal(&stream, d, FULL, 1);
-  sparc_random_fill_normal(&stream, mask, WIDTH, 1);
+  random_fill_normal(&stream, y, FULL, 1);
+  random_fill_normal(&stream, o, COUNT(o), 1);
+  random_fill_normal(&stream, d, FULL, 1);
+  random_fill_normal(&stream, mask, WIDTH, 1);
   for (size_t k = 0; k < count; k++) {
     const kernels *table = tables[k].table;
     gelu_forward(table, N, WIDTH, y, mask, out);

@@ -70,7 +70,7 @@ static void streams_in_two_parts_leave_the_same_file(void **state) {
   sparc_learn_run_config config = small_run(whole);
   sparc_learn_run *run = feed(&config, 0, LINES);
   require_ok(sparc_learn_run_save(run), "saving");
-  const sparc_learn_run_score score = sparc_learn_run_score_of(run);
+  const sparc_learn_run_score score = sparc_learn_run_result_of(run).score;
   assert_true(score.targets == LINES - 1 && score.loss > 0 && score.recent_loss == score.loss);
   assert_int_equal(score.horizons, 1);
   assert_true(score.horizon[0].horizon == 1 && score.horizon[0].targets > 0 && score.horizon[0].loss > 0);

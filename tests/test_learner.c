@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_learner.c: online learners: gradients are those of the whole stream, a horizon only delays them, files continue
  * bit-exactly and are models, sequences are independent, and errors. */
+#include "base/random.h"
 #include "nn/optimiser.h"
 #include "online/learner.h"
 #include "scratch.h"
@@ -25,7 +26,7 @@ static stream make_stream(uint64_t seed) {
   stream s;
   sparc_random random;
   sparc_random_init(&random, seed, "test", "learner");
-  sparc_random_fill_normal(&random, s.x[0], STEPS * INPUTS, 1);
+  random_fill_normal(&random, s.x[0], STEPS * INPUTS, 1);
   for (int t = 0; t < STEPS; t++) {
     for (int i = 0; i < INPUTS; i++) s.x[t][i] += (float)(2 * i);
     s.target[t][0] = 0.5f * (t > 0 ? s.target[t - 1][0] : 0) + s.x[t][0];
@@ -56,7 +57,7 @@ static sparc_learner *create(const sparc_learner_config *c) {
 
 /* step t, and the target that is known then */
 static void feed(sparc_learner *l, const stream *s, int t, float *y) {
-  const sparc_learner_config c = sparc_learner_config_of(l);
+  const sparc_learner_config c = *sparc_learner_info_of(l).config;
   assert_int_equal(sparc_learner_step(l, s->x[t], y), SPARC_OK);
   if (c.objective == SPARC_LEARN_FORECAST || t < c.horizon) return;
   const sparc_status status = c.objective == SPARC_LEARN_CLASSIFY
@@ -70,7 +71,7 @@ static void feed(sparc_learner *l, const stream *s, int t, float *y) {
 /* gradient of the loss of all targets by BPTT through the whole stream; the caller frees it */
 static float *whole_gradient(const sparc_learner *l, const float *x, const float *target, const int *label, int T,
                              int targets) {
-  const sparc_learner_config c = sparc_learner_config_of(l);
+  const sparc_learner_config c = *sparc_learner_info_of(l).config;
   const bool classes = c.objective == SPARC_LEARN_CLASSIFY;
   /* a head on the last step has one output a sequence: the same weights, read at every step */
   sparc_head_config head = *c.network.head;
@@ -263,7 +264,7 @@ static void numbers_and_classes_are_learned(void **state) {
     double loss = 0, baseline = 0, accuracy = 0;
     for (int t = 0; t < N; t++) {
       memmove(past + 1, past, LAG * sizeof *past);
-      sparc_random_fill_normal(&random, past, 1, 1);
+      random_fill_normal(&random, past, 1, 1);
       assert_int_equal(sparc_learner_step(l, past, NULL), SPARC_OK);
       assert_int_equal(classes ? sparc_learner_observe_class(l, past[LAG] > 0) : sparc_learner_observe(l, &past[LAG]),
                        SPARC_OK);
@@ -447,7 +448,7 @@ static void mixtures_have_horizons_and_intervals(void **state) {
   c.network.inputs = 1;
   c.more_horizons[0] = 12;
   sparc_learner *l = create(&c);
-  assert_int_equal(sparc_learner_config_of(l).outputs, 2);
+  assert_int_equal(sparc_learner_info_of(l).config->outputs, 2);
   double loss[2] = {0}, persistence[2] = {0};
   float y[2], low[2], high[2], anomaly;
   int period[2];

@@ -30,6 +30,7 @@ int main(void) {
 
 #else
 
+#include "base/random.h"
 #include "envs/envs.h"
 #include "envs/robots.h"
 
@@ -85,7 +86,7 @@ static void fill_action(player *p, float value) {
 }
 
 static void random_step(player *p) {
-  sparc_random_fill_normal(&p->policy, p->action, (size_t)p->shape.action, 1);
+  random_fill_normal(&p->policy, p->action, (size_t)p->shape.action, 1);
   step(p);
 }
 
@@ -400,7 +401,7 @@ static void drive(sparc_envs *envs, int first, int steps, record *out) {
     float actions[STREAMS * MOST];
     sparc_random random;
     sparc_random_init(&random, (uint64_t)t, "drive", "");
-    sparc_random_fill_normal(&random, actions, (size_t)(STREAMS * shape.action), 1);
+    random_fill_normal(&random, actions, (size_t)(STREAMS * shape.action), 1);
     memset(out, 0, sizeof *out);
     assert_int_equal(sparc_envs_step(envs, actions, out->observations, out->rewards, out->masks, NULL, NULL), SPARC_OK);
   }
@@ -547,7 +548,7 @@ static void test_returns(void **state) {
       double total = 0;
       int length = 0;
       for (reset(&p), p.done = 0; !p.done && length < p.shape.horizon; length++) {
-        sparc_random_fill_normal(&p.policy, p.action, (size_t)p.shape.action, y->stddev);
+        random_fill_normal(&p.policy, p.action, (size_t)p.shape.action, y->stddev);
         step(&p);
         total += p.reward;
       }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_network_step.c: networks one input at a time: steps are the sequence call, many streams are single ones to the
  * bit, the gradients of exact sensitivities sum up to those of the sequence, and what is refused. */
+#include "base/random.h"
 #include "nn/network_step_impl.h"
 #include "support.h"
 #include "support_network.h"
@@ -269,8 +270,8 @@ static void test_parts_of_many_items(void **state) {
       sparc_random_init(&stream, 2, "test-network-step", t.text);
       float x[ITEMS * TRIAL_INPUTS], dx[2][ITEMS * TRIAL_INPUTS], dy[ITEMS * 8], y[2][ITEMS * 8];
       assert_true(t.n.outputs <= 8);
-      sparc_random_fill_normal(&stream, x, sizeof x / sizeof *x, 1);
-      sparc_random_fill_normal(&stream, dy, sizeof dy / sizeof *dy, 1);
+      random_fill_normal(&stream, x, sizeof x / sizeof *x, 1);
+      random_fill_normal(&stream, dy, sizeof dy / sizeof *dy, 1);
       float *params = sparc_alloc(t.n.params * sizeof *params);
       float *prepared = sparc_alloc(t.n.prepared * sizeof *prepared);
       for (size_t i = 0; i < t.n.params; i++) params[i] = (float)t.p[i];

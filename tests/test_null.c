@@ -153,8 +153,6 @@ static void call_without_anything(void) {
   REFUSES(sparc_learn_run_line, (NULL, NULL, 0, NULL, NULL));
   ZERO(sparc_learn_run_result_of, (NULL).done);
   REFUSES(sparc_learn_run_save, (NULL));
-  ZERO(sparc_learn_run_score_of, (NULL).targets);
-  ZERO(sparc_learner_config_of, (NULL).outputs);
   REFUSES(sparc_learner_create, (NULL, NULL));
   RETURNS(sparc_learner_defaults, ().learning_rate > 0);
   REFUSES(sparc_learner_forecast_score, (NULL, 0, NULL));
@@ -220,7 +218,6 @@ static void call_without_anything(void) {
   REFUSES(sparc_prepare, (NULL, NULL, NULL));
   REFUSES(sparc_prepare_f64, (NULL, NULL, NULL));
   ZERO(sparc_random_below, (NULL, 1));
-  QUIET(sparc_random_fill_normal, (NULL, NULL, 1, 1));
   QUIET(sparc_random_init, (NULL, 1, NULL, NULL));
   ZERO(sparc_random_normal, (NULL));
   ZERO(sparc_random_uniform, (NULL));
@@ -278,7 +275,6 @@ static void call_without_anything(void) {
   REFUSES(sparc_tensors_read, (NULL, NULL, SPARC_F32, NULL, 1));
   REFUSES(sparc_tensors_save, (NULL, NULL, 1, NULL, 1));
   REFUSES(sparc_trace_read, (NULL, NULL, NULL, NULL, NULL));
-  ZERO(sparc_trace_size, (NULL, NULL));
   RETURNS(sparc_train_defaults, (NULL).updates);
   REFUSES(sparc_trainer_create, (NULL, NULL, NULL));
   REFUSES(sparc_trainer_evaluate, (NULL, NULL, NULL));
@@ -387,7 +383,6 @@ static void call_cells(const sparc_cell *cell, const sparc_plan *plan) {
   EACH(1, sparc_cell_spans, (cell, o()));
   EACH(1, sparc_cell_init, (cell, SPARC_INIT_CONTROL, 1, NULL, o()));
   EACH(3, sparc_cell_inspect, (cell, o(), 1, 2, &(sparc_sequence){.x = o()}, o()));
-  EACH(1, sparc_trace_size, (cell, o()));
   EACH(2, sparc_plan_create, (cell, 1, 2, o(), o()));
 #define BOTH_PRECISIONS(SUFFIX)                                                                                       \
   EACH(2, sparc_prepare##SUFFIX, (cell, o(), o()));                                                                   \
@@ -524,7 +519,6 @@ static void call_learners(sparc_envs *envs, sparc_model *model, sparc_random *ra
   EACH(5, sparc_adam_update, (o(), o(), 1, 1, 1, 1, 1, o(), o(), o()));
   EACH(1, random_shuffle, (random, o(), 2));
   EACH(1, random_permutation, (random, o(), 2));
-  EACH(1, sparc_random_fill_normal, (random, o(), 2, 1));
   EACH(1, random_fill_uniform, (random, o(), 2, 0, 1));
   EACH(1, random_lecun_normal, (random, o(), 2, 1));
   EACH(1, random_torch_uniform, (random, o(), 2, 1));

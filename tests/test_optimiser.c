@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_optimiser.c: Adam and AdamW against their formula in double, groups, clipping, the schedule of
  * docs/training.md, and the same bits for every number of threads. */
+#include "base/random.h"
 #include "nn/optimiser.h"
 #include "sparc/random.h"
 #include "support.h"
@@ -254,9 +255,9 @@ static run run_with(int threads) {
   config.recurrent_lr_scale = 0.25;
   sparc_random stream;
   sparc_random_init(&stream, 3, "threads", "");
-  sparc_random_fill_normal(&stream, r.params, MANY, 1);
+  random_fill_normal(&stream, r.params, MANY, 1);
   for (long step = 1; step <= 3; step++) {
-    sparc_random_fill_normal(&stream, r.gradient, MANY, 1);
+    random_fill_normal(&stream, r.gradient, MANY, 1);
     r.norm += gradient_clip_f32(many, COUNT(many), MANY, threads, 1, r.gradient);
     r.norm += gradient_norm_f32(many, COUNT(many), threads, r.gradient);
     sparc_adam_update(&config, many, COUNT(many), MANY, threads, step, 1e-2, r.gradient, r.moments, r.params);

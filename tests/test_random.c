@@ -157,7 +157,7 @@ static void draw_permutation(sparc_random *r) {
 }
 static void draw_fill_normal(sparc_random *r) {
   float values[5];
-  sparc_random_fill_normal(r, values, 5, 1);
+  random_fill_normal(r, values, 5, 1);
 }
 static void draw_fill_uniform(sparc_random *r) {
   float values[5];
@@ -265,7 +265,7 @@ static double sample_wide(sparc_random *r) {
 }
 static double sample_scaled(sparc_random *r) {
   float x;
-  sparc_random_fill_normal(r, &x, 1, 2.5);
+  random_fill_normal(r, &x, 1, 2.5);
   return (double)x;
 }
 
@@ -336,7 +336,7 @@ static void initialisers_scale_draws(void **state) {
     sparc_random r = stream(20, "scale"), same = r;
     assert_int_equal(random_lecun_normal(&r, &lecun, 1, fans[k]), SPARC_OK);
     assert_int_equal(random_torch_uniform(&r, &torch, 1, fans[k]), SPARC_OK);
-    sparc_random_fill_normal(&r, &normal, 1, fans[k]);
+    random_fill_normal(&r, &normal, 1, fans[k]);
     random_fill_uniform(&r, &uniform, 1, -fans[k], 3 * fans[k]);
     double scale = 1 / sqrt(fans[k] * truncated_variance());
     assert_true(fabs((double)lecun / (scale * random_truncated_normal(&same)) - 1) < 1e-7);
@@ -457,10 +457,10 @@ static void fills_are_positional(void **state) {
   (void)state;
   float whole[64], parts[64];
   sparc_random r = stream(15, "fill");
-  sparc_random_fill_normal(&r, whole, 64, 0.3);
+  random_fill_normal(&r, whole, 64, 0.3);
   for (size_t k = 64; k-- > 0;) {
     random_seek(&r, 2 * k);
-    sparc_random_fill_normal(&r, parts + k, 1, 0.3);
+    random_fill_normal(&r, parts + k, 1, 0.3);
   }
   assert_memory_equal(whole, parts, sizeof whole);
 }

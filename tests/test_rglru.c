@@ -136,8 +136,8 @@ static void test_local_differs_in_the_projection_alone(void **state) {
     else
       expect_close(&p, block->name, error, 1e-10);
   }
-  assert_int_equal(sparc_trace_size(p.cell, "content"), 0);
-  assert_int_equal(sparc_trace_size(p.cell, "gate_input"), 6 * 3);
+  assert_int_equal(trace_size(p.cell, "content"), 0);
+  assert_int_equal(trace_size(p.cell, "gate_input"), 6 * 3);
   result_free(&got);
   result_free(&want);
   problem_free(&p);
@@ -418,7 +418,7 @@ static void test_sizes(void **state) {
 
     /* the traces of all blocks fill it exactly */
     size_t traced = 0, spans;
-    for (size_t b = 0; b < cell->blocks; b++) traced += sparc_trace_size(cell, cell->block[b].name);
+    for (size_t b = 0; b < cell->blocks; b++) traced += cell->block[b].trace;
     assert_int_equal(traced, n.trace);
 
     /* everything moves the state */

@@ -2,6 +2,7 @@
 /* test_scan.c: the scans alone (sparc/scan.h) against the reference in double, on random shapes; the reference against
  * its own finite differences; in place against out of place and thread counts bit-exactly; sizes and refusals. */
 #include "base/error.h"
+#include "base/random.h"
 #include "kernels/kernels.h"
 #include "seq/scan.h"
 #include "seq/scan_reference.h"
@@ -31,7 +32,7 @@ static float *floats(size_t n) {
 
 static float *normals(sparc_random *r, size_t n) {
   float *values = floats(n);
-  sparc_random_fill_normal(r, values, n, 1);
+  random_fill_normal(r, values, n, 1);
   return values;
 }
 

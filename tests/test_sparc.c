@@ -223,14 +223,14 @@ static void test_sizes_and_groups(void **state) {
   cell = make(4, 8, "groups=2");
   assert_int_equal(sparc_cell_sizes_of(cell).params, 2 * 8 * 4 + 5 * 8 + 2 * 2 * 5);
   assert_int_equal(sparc_cell_sizes_of(cell).trace, 2 * (4 * 8 * 4 + 7 * 8));
-  assert_int_equal(sparc_trace_size(cell, "ctrl_phase"), 2 * 8 * 5);
+  assert_int_equal(trace_size(cell, "ctrl_phase"), 2 * 8 * 5);
   sparc_cell_free(cell);
 
   /* a hidden layer of 3: its rows and biases, and controllers of 3 inputs */
   cell = make(4, 8, "hidden=3");
   assert_int_equal(sparc_cell_sizes_of(cell).params, 2 * 8 * 4 + 5 * 8 + 2 * 4 + 3 * 5);
   assert_int_equal(sparc_cell_sizes_of(cell).trace, 2 * ((2 + 3) * 8 * 4 + (7 + 3 * 3) * 8));
-  assert_int_equal(sparc_trace_size(cell, "ctrl_hidden"), 2 * 8 * 3 * 5);
+  assert_int_equal(trace_size(cell, "ctrl_hidden"), 2 * 8 * 3 * 5);
   sparc_cell_free(cell);
 }
 

@@ -55,6 +55,7 @@ typedef struct sparc_block {
   int shape[2];  /* row-major [out][in]; shape[1] is 1 for rank 1 */
   size_t offset; /* first element in params */
   size_t size;   /* number of elements */
+  size_t trace;  /* of a cell: elements of sparc_trace_read (rtrl.h); 0: none */
 } sparc_block;
 
 typedef enum sparc_group {

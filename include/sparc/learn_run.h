@@ -90,15 +90,6 @@ typedef struct sparc_learn_run_info {
 /* Zero before the run has begun. */
 SPARC_API sparc_learn_run_info sparc_learn_run_info_of(const sparc_learn_run *run);
 
-typedef struct sparc_learn_run_result {
-  int resumed;         /* 1: the learner was loaded from the file */
-  int io_failed;       /* 1: the file could not be locked or written */
-  long first, done;    /* steps at the start of the run, and now */
-  long saved;          /* steps in the file; -1: none */
-  const char *warning; /* how columns of a continued stream were matched by position; NULL: by name */
-} sparc_learn_run_result;
-SPARC_API sparc_learn_run_result sparc_learn_run_result_of(const sparc_learn_run *run);
-
 /* Scores of one horizon of a mixture; errors are mean squared errors. */
 typedef struct sparc_horizon_score {
   int horizon;
@@ -119,7 +110,16 @@ typedef struct sparc_learn_run_score {
   int horizons;                                         /* of a mixture; otherwise 0 */
   sparc_horizon_score horizon[SPARC_MAX_HORIZONS];
 } sparc_learn_run_score;
-SPARC_API sparc_learn_run_score sparc_learn_run_score_of(const sparc_learn_run *run);
+
+typedef struct sparc_learn_run_result {
+  int resumed;         /* 1: the learner was loaded from the file */
+  int io_failed;       /* 1: the file could not be locked or written */
+  long first, done;    /* steps at the start of the run, and now */
+  long saved;          /* steps in the file; -1: none */
+  const char *warning; /* how columns of a continued stream were matched by position; NULL: by name */
+  sparc_learn_run_score score;
+} sparc_learn_run_result;
+SPARC_API sparc_learn_run_result sparc_learn_run_result_of(const sparc_learn_run *run);
 
 #ifdef __cplusplus
 }

@@ -140,9 +140,8 @@ SPARC_API sparc_status sparc_learner_periods(const sparc_learner *learner, int c
 
 /* ---- contents and files ---- */
 
-SPARC_API sparc_learner_config sparc_learner_config_of(const sparc_learner *learner); /* with the network's head */
-
 typedef struct sparc_learner_info {
+  const sparc_learner_config *config; /* with the network's head */
   const sparc_network *network;
   const float *params; /* (param_count) current weights */
   size_t param_count;

@@ -48,9 +48,6 @@ SPARC_API uint32_t sparc_random_below(sparc_random *r, uint32_t n);
 /* Draw from the standard normal distribution, by the quantile of one uniform. Two words. */
 SPARC_API double sparc_random_normal(sparc_random *r);
 
-/* Fill values with count draws from the normal distribution with mean 0, computed in double. Two words each. */
-SPARC_API void sparc_random_fill_normal(sparc_random *r, float *values, size_t count, double stddev);
-
 #ifdef __cplusplus
 }
 #endif

@@ -60,11 +60,8 @@ SPARC_API sparc_status sparc_rtrl_gradient(const sparc_cell *cell, const float *
 SPARC_API sparc_status sparc_rtrl_update(const sparc_cell *cell, const float *prepared, float *trace, float *tape,
                                          const float *dy /* O */, float *dparams /* += */, float *dx /* D or NULL */);
 
-/* Return the number of elements of sparc_trace_read for one parameter block; 0 for a block without a trace. */
-SPARC_API size_t sparc_trace_size(const sparc_cell *cell, const char *block);
-
-/* Copy the sensitivity of the state to one parameter block to out: [re | im][H][row], or [H][row] for a real cell,
- * where row is the part of the block that one state coordinate depends on. */
+/* Copy the sensitivity of the state to one parameter block to out, sparc_block.trace elements: [re | im][H][row], or
+ * [H][row] for a real cell, where row is the part of the block that one state coordinate depends on. */
 SPARC_API sparc_status sparc_trace_read(const sparc_cell *cell, const float *prepared, const float *trace,
                                         const char *block, float *out);
 

@@ -36,7 +36,8 @@ class sparc_cell_sizes(Structure):
 
 
 class sparc_block(Structure):
-    _fields_ = [("name", c_char_p), ("rank", c_int), ("shape", c_int * 2), ("offset", c_size_t), ("size", c_size_t)]
+    _fields_ = [("name", c_char_p), ("rank", c_int), ("shape", c_int * 2), ("offset", c_size_t), ("size", c_size_t),
+                ("trace", c_size_t)]
 
 
 class sparc_plan_config(Structure):
@@ -76,7 +77,8 @@ class sparc_learner_config(Structure):
 
 
 class sparc_learner_info(Structure):
-    _fields_ = [("network", c_void_p), ("params", POINTER(c_float)), ("param_count", c_size_t)]
+    _fields_ = [("config", POINTER(sparc_learner_config)), ("network", c_void_p), ("params", POINTER(c_float)),
+                ("param_count", c_size_t)]
 
 
 class sparc_learner_report(Structure):
@@ -360,7 +362,6 @@ _CALLS = {
     "sparc_learner_reset_state": (None, [_P]),
     "sparc_learner_freeze": (None, [_P, c_int]),
     "sparc_learner_report_of": (sparc_learner_report, [_P]),
-    "sparc_learner_config_of": (sparc_learner_config, [_P]),
     "sparc_learner_interval": (None, [_P, _P, _P, _P]),
     "sparc_learner_forecast_score": (None, [_P, c_int, POINTER(sparc_forecast_score)]),
     "sparc_learner_periods": (None, [_P, c_int, _P]),

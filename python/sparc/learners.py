@@ -112,7 +112,7 @@ class Learner(Guarded):
                 library.sparc_learner_load(text(_file), out)
 
         handle = Handle(create, "sparc_learner_free")
-        resolved = library.sparc_learner_config_of(handle)
+        resolved = library.sparc_learner_info_of(handle).config.contents
         self._fix(_handle=handle, objective=_CHOICES["objective"][resolved.objective],
                   inputs=resolved.network.inputs, outputs=resolved.outputs, horizon=resolved.horizon,
                   horizons=[resolved.horizon] + [h for h in resolved.more_horizons if h])

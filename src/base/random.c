@@ -141,7 +141,7 @@ void random_permutation(sparc_random *r, int *values, int count) {
   random_shuffle(r, values, count);
 }
 
-void sparc_random_fill_normal(sparc_random *r, float *values, size_t count, double stddev) {
+void random_fill_normal(sparc_random *r, float *values, size_t count, double stddev) {
   for (size_t i = 0; values && i < count; i++) values[i] = (float)(stddev * sparc_random_normal(r));
 }
 

@@ -23,6 +23,9 @@ void random_permutation(sparc_random *r, int *values, int count);
  * to float; two words each */
 void random_fill_uniform(sparc_random *r, float *values, size_t count, double lo, double hi);
 
+/* count draws from the normal distribution with mean 0, computed in double; two words each */
+void random_fill_normal(sparc_random *r, float *values, size_t count, double stddev);
+
 /* truncated normal on [-2, 2] scaled to variance 1 / fan_in; two words each */
 sparc_status random_lecun_normal(sparc_random *r, float *values, size_t count, int fan_in);
 /* uniform on +- 1 / sqrt(fan_in); two words each */

@@ -3,6 +3,7 @@
 #include "bench/problem.h"
 
 #include "base/error.h"
+#include "base/random.h"
 #include "sparc/random.h"
 
 #include <assert.h>
@@ -331,6 +332,6 @@ void bench_fill(float *values, size_t n, const char *name) {
   const size_t drawn = n < PERIOD ? n : PERIOD;
   sparc_random stream;
   sparc_random_init(&stream, 1, "bench", name);
-  sparc_random_fill_normal(&stream, values, drawn, 1);
+  random_fill_normal(&stream, values, drawn, 1);
   for (size_t i = drawn; i < n; i++) values[i] = values[i - drawn];
 }

@@ -134,6 +134,30 @@ static tape_layout tape_layout_of(const sparc_cell *cell) {
   return tape;
 }
 
+/* ---- traces ------------------------------------------------------------------------------------ */
+
+size_t sink_row_length(const sparc_cell *cell, const rtrl_sink *sink) {
+  const sparc_block *block = &cell->block[sink->block];
+  return sink->row == ROW_SHARED ? block->size : (size_t)block->shape[1];
+}
+
+static size_t rows_per_group(const rtrl_sink *sink) { return sink->row == ROW_OF_GROUP ? (size_t)sink->rows : 1; }
+
+size_t sink_group(const rtrl_sink *sink) { return sink->row == ROW_OF_GROUP ? (size_t)sink->width : 1; }
+
+size_t sink_stride(const sparc_cell *cell, const rtrl_sink *sink) {
+  return sink->row == ROW_SHARED ? 0 : rows_per_group(sink) * sink_row_length(cell, sink);
+}
+
+static void size_traces(sparc_cell *cell) {
+  for (size_t i = 0; i < cell->sinks; i++) {
+    const rtrl_sink *sink = &cell->sink[i];
+    cell->block[sink->block].trace = cell->sizes.state * rows_per_group(sink) * sink_row_length(cell, sink);
+  }
+}
+
+/* ---- sizes ------------------------------------------------------------------------------------- */
+
 static void size_affine_cell(sparc_cell *cell) {
   size_t matrix = round_elements((size_t)cell->D * (size_t)cell->projected);
   cell->constants = 2 * matrix + round_elements((size_t)cell->projected);
@@ -143,6 +167,7 @@ static void size_affine_cell(sparc_cell *cell) {
   cell->tape = tape_layout_of(cell);
   cell->sizes.tape = cell->tape.total;
   cell->sizes.trace = cell->sizes.state * ((size_t)cell->outer * (size_t)cell->D + (size_t)cell->scalar);
+  size_traces(cell);
 }
 
 /* ---- life cycle -------------------------------------------------------------------------------- */
@@ -270,30 +295,6 @@ int cell_block_index(const sparc_cell *cell, const char *name) {
   for (size_t i = 0; i < cell->blocks; i++)
     if (strcmp(cell->block[i].name, name) == 0) return (int)i;
   return -1;
-}
-
-size_t sink_row_length(const sparc_cell *cell, const rtrl_sink *sink) {
-  const sparc_block *block = &cell->block[sink->block];
-  return sink->row == ROW_SHARED ? block->size : (size_t)block->shape[1];
-}
-
-static size_t rows_per_group(const rtrl_sink *sink) { return sink->row == ROW_OF_GROUP ? (size_t)sink->rows : 1; }
-
-size_t sink_group(const rtrl_sink *sink) { return sink->row == ROW_OF_GROUP ? (size_t)sink->width : 1; }
-
-size_t sink_stride(const sparc_cell *cell, const rtrl_sink *sink) {
-  return sink->row == ROW_SHARED ? 0 : rows_per_group(sink) * sink_row_length(cell, sink);
-}
-
-size_t sparc_trace_size(const sparc_cell *cell, const char *block) {
-  if (!cell || !block) return 0;
-  const int index = cell_block_index(cell, block);
-  for (size_t i = 0; index >= 0 && i < cell->sinks; i++) {
-    const rtrl_sink *sink = &cell->sink[i];
-    if (sink->block != index) continue;
-    return cell->sizes.state * rows_per_group(sink) * sink_row_length(cell, sink);
-  }
-  return 0;
 }
 
 /* ---- initial draws ------------------------------------------------------------------------------ */

@@ -19,6 +19,7 @@
 #include "cells/rglru.h"
 
 #include "base/error.h"
+#include "base/random.h"
 #include "cells/affine/affine_impl.h"
 #include "cells/tiles.h"
 #include "kernels/gemm_impl.h"
@@ -154,7 +155,7 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
   for (size_t i = has_content(cell) ? 0 : 1; i < sizeof matrices / sizeof *matrices; i++) {
     const sparc_block *block = &cell->block[block_at(cell, matrices[i])];
     sparc_random stream = block_stream(seed, name, block->name);
-    sparc_random_fill_normal(&stream, params + block->offset, block->size, 1 / sqrt((double)block->shape[1]));
+    random_fill_normal(&stream, params + block->offset, block->size, 1 / sqrt((double)block->shape[1]));
   }
   const sparc_block *decay = &cell->block[block_at(cell, DECAY_LOGIT)];
   const double share = cell->option[OPTION_RING] == RING_BASE ? 1 : DECAY_SCALE;

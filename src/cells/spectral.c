@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cells/spectral.h"
 
+#include "base/random.h"
+
 #include <math.h>
 
 double decay_of_log(double log_decay) { return fmin(fmax(exp(log_decay), 1e-30), 1e25); }
@@ -28,6 +30,6 @@ sparc_status init_content(sparc_init_style style, uint64_t seed, const char *nam
                           float *params) {
   sparc_random stream = block_stream(seed, name, block->name);
   if (style == SPARC_INIT_CONTROL) return random_lecun_normal(&stream, params + block->offset, block->size, D);
-  sparc_random_fill_normal(&stream, params + block->offset, block->size, 1 / sqrt(2.0 * D));
+  random_fill_normal(&stream, params + block->offset, block->size, 1 / sqrt(2.0 * D));
   return SPARC_OK;
 }

@@ -75,11 +75,11 @@ static const char doc[] =
 static const sparc_learner *learner_of(const learn_command *c) { return sparc_learn_run_info_of(c->run).learner; }
 
 static bool learns_classes(const learn_command *c) {
-  return sparc_learner_config_of(learner_of(c)).objective == SPARC_LEARN_CLASSIFY;
+  return sparc_learner_info_of(learner_of(c)).config->objective == SPARC_LEARN_CLASSIFY;
 }
 
 static void describe_score(const learn_command *c, char *text, size_t size) {
-  const sparc_learn_run_score s = sparc_learn_run_score_of(c->run);
+  const sparc_learn_run_score s = sparc_learn_run_result_of(c->run).score;
   if (s.targets == 0)
     snprintf(text, size, "no target yet");
   else if (learns_classes(c))
@@ -94,27 +94,27 @@ static void report_progress(const learn_command *c) {
   if (steps % PROGRESS_STEPS != 0) return;
   char text[96];
   describe_score(c, text, sizeof text);
-  const sparc_learn_run_score s = sparc_learn_run_score_of(c->run);
+  const sparc_learn_run_score s = sparc_learn_run_result_of(c->run).score;
   progress_step(c->progress, steps, learns_classes(c) ? s.recent_accuracy : sqrt(s.recent_loss), text);
 }
 
 /* scores and baselines of each horizon of a mixture */
 static void report_horizons(const learn_command *c) {
-  const sparc_learn_run_score all = sparc_learn_run_score_of(c->run);
+  const sparc_learn_run_score all = sparc_learn_run_result_of(c->run).score;
   for (int j = 0; j < all.horizons; j++) {
     const sparc_horizon_score *s = &all.horizon[j];
     if (s->targets == 0) continue;
     fprintf(stderr, "horizon   %d: rmse %.5g; persistence %.5g, seasonal naive %.5g", s->horizon, sqrt(s->loss),
             sqrt(s->persistence), sqrt(s->seasonal_naive));
     if (s->intervals > 0)
-      fprintf(stderr, "; %g %% intervals cover %.4f of %ld", 100 * sparc_learner_config_of(learner_of(c)).coverage,
-              s->coverage, s->intervals);
+      fprintf(stderr, "; %g %% intervals cover %.4f of %ld",
+              100 * sparc_learner_info_of(learner_of(c)).config->coverage, s->coverage, s->intervals);
     fputc('\n', stderr);
   }
 }
 
 static void report_periods(const learn_command *c) {
-  const sparc_learner_config l = sparc_learner_config_of(learner_of(c));
+  const sparc_learner_config l = *sparc_learner_info_of(learner_of(c)).config;
   const int inputs = l.forecaster == SPARC_FORECAST_MIXTURE ? l.network.inputs : 0;
   for (int i = 0, period[2]; i < inputs; i++) {
     (void)sparc_learner_periods(learner_of(c), i, period);
@@ -124,7 +124,7 @@ static void report_periods(const learn_command *c) {
 
 static void report_result(const learn_command *c) {
   const sparc_learner_report r = sparc_learner_report_of(learner_of(c));
-  const sparc_learn_run_score s = sparc_learn_run_score_of(c->run);
+  const sparc_learn_run_score s = sparc_learn_run_result_of(c->run).score;
   const long recent = s.targets < SPARC_LEARN_RUN_RECENT ? s.targets : SPARC_LEARN_RUN_RECENT;
   fprintf(stderr, "stream    %ld steps, %ld targets, %ld updates\n", r.steps, r.targets, r.updates);
   if (s.targets > 0 && learns_classes(c))
@@ -143,7 +143,7 @@ static json_t *number_or_null(double value) { return isfinite(value) ? json_real
 
 /* scores of a mixture; NULL for other learners */
 static json_t *horizons_json(const learn_command *c) {
-  const sparc_learn_run_score all = sparc_learn_run_score_of(c->run);
+  const sparc_learn_run_score all = sparc_learn_run_result_of(c->run).score;
   json_t *array = all.horizons > 0 ? json_array() : NULL;
   for (int j = 0; array && j < all.horizons; j++) {
     const sparc_horizon_score *s = &all.horizon[j];
@@ -156,9 +156,9 @@ static json_t *horizons_json(const learn_command *c) {
 }
 
 static void print_json(const learn_command *c) {
-  const sparc_learner_config l = sparc_learner_config_of(learner_of(c));
+  const sparc_learner_config l = *sparc_learner_info_of(learner_of(c)).config;
   const sparc_learner_report r = sparc_learner_report_of(learner_of(c));
-  const sparc_learn_run_score s = sparc_learn_run_score_of(c->run);
+  const sparc_learn_run_score s = sparc_learn_run_result_of(c->run).score;
   json_t *object = json_pack("{s:o, s:s, s:s, s:o, s:s, s:I, s:i, s:I, s:I, s:I}", "input", json_text(c->options.input),
                              "goal", learner_objectives[l.objective], "cell", l.network.cell, "variant",
                              cli_json_variant(l.network.cell_options), "options", l.network.cell_options, "seed",
@@ -240,7 +240,7 @@ static sparc_status make_extras(learn_command *c, const sparc_learner_config *l)
 static sparc_status begin(learn_command *c, const char *line, size_t size) {
   sparc_status status = sparc_learn_run_begin(c->run, line, size, c->name);
   if (status != SPARC_OK) return status;
-  const sparc_learner_config l = sparc_learner_config_of(learner_of(c));
+  const sparc_learner_config l = *sparc_learner_info_of(learner_of(c)).config;
   status = make_extras(c, &l);
   if (status != SPARC_OK) return status;
   c->begun = true;

@@ -99,7 +99,7 @@ static void draw_tracking(sparc_random *r, const arrays *s) {
   double z[PLANE] = {0, 0};
   float *x = s->x;
   for (int t = 0; t < STEPS; t++, x += TRACKING_INPUTS) {
-    if (sparc_random_uniform(r) < drive_odds) sparc_random_fill_normal(r, x, PLANE, 1);
+    if (sparc_random_uniform(r) < drive_odds) random_fill_normal(r, x, PLANE, 1);
     const int change = sparc_random_uniform(r) < change_odds ? (int)sparc_random_below(r, CHANGES) : -1;
     if (change >= 0) x[PLANE + change] = 1;
     s->event[t] = change;

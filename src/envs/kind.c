@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "envs/envs.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ void random_action(const sparc_env_shape *shape, sparc_random *random, float *ac
   if (shape->choices > 0)
     action[0] = (float)sparc_random_below(random, (uint32_t)shape->choices);
   else
-    sparc_random_fill_normal(random, action, (size_t)shape->action, 1);
+    random_fill_normal(random, action, (size_t)shape->action, 1);
 }
 
 /* ---- the table --------------------------------------------------------------------------------- */

@@ -164,7 +164,7 @@ sparc_status block_init(const sparc_block *block, block_start start, uint64_t se
       for (size_t i = 0; i < block->size; i++) values[i] = 1;
       break;
     case SPARC_START_NORMAL:
-      sparc_random_fill_normal(&stream, values, block->size, start.scale);
+      random_fill_normal(&stream, values, block->size, start.scale);
       break;
     case SPARC_START_LECUN:
       return random_lecun_normal(&stream, values, block->size, block->shape[1]);

@@ -186,13 +186,10 @@ sparc_learner_report sparc_learner_report_of(const sparc_learner *l) {
   return report;
 }
 
-sparc_learner_config sparc_learner_config_of(const sparc_learner *l) {
-  return l ? l->config : (sparc_learner_config){.objective = SPARC_LEARN_REGRESS};
-}
-
 sparc_learner_info sparc_learner_info_of(const sparc_learner *l) {
   if (!l) return (sparc_learner_info){.network = NULL};
-  return (sparc_learner_info){.network = l->network, .params = l->params, .param_count = l->n.params};
+  return (sparc_learner_info){
+      .config = &l->config, .network = l->network, .params = l->params, .param_count = l->n.params};
 }
 
 /* ---- normalisation -------------------------------------------------------------------------------------- */

@@ -533,9 +533,9 @@ sparc_status PUBLIC(sparc_trace_read)(const sparc_cell *cell, const real *prepar
     return fail(SPARC_INVALID, "%s is NULL", !cell ? "cell" : !prepared ? "prepared" : !block ? "block" : "out");
   sparc_status status = check_rtrl(cell, trace);
   if (status != SPARC_OK || !trace) return status;
-  const size_t size = sparc_trace_size(cell, block);
-  if (size == 0) return fail(SPARC_INVALID, "cell %s keeps no trace of block '%s'", cell->about->kind.name, block);
   const int index = cell_block_index(cell, block);
+  const size_t size = index < 0 ? 0 : cell->block[index].trace;
+  if (size == 0) return fail(SPARC_INVALID, "cell %s keeps no trace of block '%s'", cell->about->kind.name, block);
   const size_t H = (size_t)cell->H, row = size / cell->sizes.state;
   for (size_t s = 0; s < cell->sinks; s++) {
     const rtrl_sink *sink = &cell->sink[s];

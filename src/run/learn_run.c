@@ -109,7 +109,7 @@ static sparc_status name_forecasts(sparc_learn_run *run) {
       snprintf(name, sizeof name, "%.250s+%d", run->columns.name[i], run->horizon[j]);
       json_array_append_new(run->names, json_text(name));
     }
-  return json_array_size(run->names) == (size_t)sparc_learner_config_of(run->learner).outputs
+  return json_array_size(run->names) == (size_t)sparc_learner_info_of(run->learner).config->outputs
              ? SPARC_OK
              : fail(SPARC_NO_MEMORY, "no memory for the names of outputs");
 }
@@ -122,7 +122,7 @@ static void list_horizons(sparc_learn_run *run, const sparc_learner_config *c) {
 }
 
 static sparc_status allocate(sparc_learn_run *run) {
-  const sparc_learner_config c = sparc_learner_config_of(run->learner);
+  const sparc_learner_config c = *sparc_learner_info_of(run->learner).config;
   const size_t outputs = (size_t)c.outputs;
   list_horizons(run, &c);
   run->x = sparc_alloc((size_t)c.network.inputs * sizeof *run->x);
@@ -254,7 +254,8 @@ sparc_learn_run_result sparc_learn_run_result_of(const sparc_learn_run *run) {
                                   .warning = run->warning[0] ? run->warning : NULL,
                                   .first = e->first,
                                   .done = e->done,
-                                  .saved = e->saved};
+                                  .saved = e->saved,
+                                  .score = learn_run_score_of(run)};
 }
 
 /* ---- lines ---------------------------------------------------------------------------------------- */
@@ -268,7 +269,7 @@ static void update_id(sparc_learn_run *run) {
 }
 
 static sparc_status take_step(sparc_learn_run *run, const stream_step *step) {
-  const sparc_learner_config c = sparc_learner_config_of(run->learner);
+  const sparc_learner_config c = *sparc_learner_info_of(run->learner).config;
   update_id(run);
   sparc_status status = sparc_learner_step(run->learner, run->x, run->y);
   if (status != SPARC_OK) return status;

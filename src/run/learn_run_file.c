@@ -28,7 +28,7 @@ static sparc_status missing_key(const char *path, const char *key) {
 /* output names, a JSON array of strings */
 static sparc_status read_outputs(sparc_learn_run *run, const char *path, const char *text) {
   run->names = text ? json_loads(text, 0, NULL) : NULL;
-  const size_t count = (size_t)sparc_learner_config_of(run->learner).outputs;
+  const size_t count = (size_t)sparc_learner_info_of(run->learner).config->outputs;
   if (!json_is_array(run->names) || json_array_size(run->names) != count) return missing_key(path, KEY_OUTPUTS);
   for (size_t i = 0; i < count; i++)
     if (!json_is_string(json_array_get(run->names, i))) return missing_key(path, KEY_OUTPUTS);
@@ -51,7 +51,7 @@ static bool roles_fit(const char *roles, const sparc_learner_config *c) {
 /* whether the classes of the stream are the outputs of the learner */
 static bool classes_fit(const sparc_learn_run *run) {
   const stream_columns *c = &run->columns;
-  if (sparc_learner_config_of(run->learner).objective != SPARC_LEARN_CLASSIFY) return c->classes == 0;
+  if (sparc_learner_info_of(run->learner).config->objective != SPARC_LEARN_CLASSIFY) return c->classes == 0;
   if (json_array_size(run->names) != c->classes) return false;
   for (size_t k = 0; k < c->classes; k++)
     if (strcmp(json_string_value(json_array_get(run->names, k)), c->class_name[k]) != 0) return false;
@@ -128,7 +128,7 @@ static sparc_status read_stream(sparc_learn_run *run, const sparc_tensors *file,
   const char *path = run->config.model;
   const char *roles = sparc_tensors_metadata_find(file, KEY_COLUMNS);
   const char *decimal = sparc_tensors_metadata_find(file, KEY_DECIMAL);
-  const sparc_learner_config c = sparc_learner_config_of(run->learner);
+  const sparc_learner_config c = *sparc_learner_info_of(run->learner).config;
   if (!roles || !roles_fit(roles, &c)) return missing_key(path, KEY_COLUMNS);
   if (!decimal || !*decimal || learn_run_check_decimal(decimal) != SPARC_OK) return missing_key(path, KEY_DECIMAL);
   sparc_status status = read_outputs(run, path, sparc_tensors_metadata_find(file, KEY_OUTPUTS));
@@ -196,7 +196,7 @@ sparc_status learn_run_write(void *kind, const char *path) {
   const sparc_learn_run *run = kind;
   const stream_columns *c = &run->columns;
   const size_t columns = strlen(run->roles);
-  char *outputs = print_names(run->outputs, (size_t)sparc_learner_config_of(run->learner).outputs);
+  char *outputs = print_names(run->outputs, (size_t)sparc_learner_info_of(run->learner).config->outputs);
   char *classes = print_classes(c), *names = run->column ? print_names(run->column, columns) : NULL;
   const char **buffer = malloc((2 * columns + 1) * sizeof *buffer);
   sparc_status status = SPARC_OK;

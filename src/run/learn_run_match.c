@@ -182,7 +182,7 @@ static sparc_status compare_columns(const sparc_learn_run *run, const char *clas
 }
 
 sparc_status learn_run_match(sparc_learn_run *run, const char *classes) {
-  sparc_learner_config then = sparc_learner_config_of(run->learner);
+  sparc_learner_config then = *sparc_learner_info_of(run->learner).config;
   sparc_status status = compare_rows(run, &then);
   if (status == SPARC_OK) status = compare_horizons(run, &then);
   if (status == SPARC_OK) status = compare_cell(run, &then.network);

@@ -31,7 +31,7 @@ void learn_run_add_horizon_scores(sparc_learn_run *run) {
 
 static double majority_share(const sparc_learn_run *run) {
   long most = 0;
-  for (int k = 0; k < sparc_learner_config_of(run->learner).outputs; k++)
+  for (int k = 0; k < sparc_learner_info_of(run->learner).config->outputs; k++)
     if (run->frequency[k] > most) most = run->frequency[k];
   return (double)most / (double)run->targets;
 }
@@ -48,7 +48,7 @@ static sparc_horizon_score horizon_score_of(const sparc_learn_run *run, int j) {
                                .coverage = (double)sum->covered / (double)sum->intervals};
 }
 
-sparc_learn_run_score sparc_learn_run_score_of(const sparc_learn_run *run) {
+sparc_learn_run_score learn_run_score_of(const sparc_learn_run *run) {
   sparc_learn_run_score s = {0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, .horizons = 0};
   if (!learn_run_is_ready(run)) return s;
   s.horizons = run->horizons;
@@ -63,7 +63,7 @@ sparc_learn_run_score sparc_learn_run_score_of(const sparc_learn_run *run) {
     sum.baseline += run->recent[i].baseline;
     sum.correct += run->recent[i].correct;
   }
-  const bool classes = sparc_learner_config_of(run->learner).objective == SPARC_LEARN_CLASSIFY;
+  const bool classes = sparc_learner_info_of(run->learner).config->objective == SPARC_LEARN_CLASSIFY;
   s.loss = run->loss / n;
   s.baseline = classes ? majority_share(run) : run->baseline / n;
   s.accuracy = (double)run->correct / n;

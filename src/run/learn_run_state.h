@@ -83,5 +83,6 @@ sparc_status learn_run_write(void *kind, const char *path); /* run_ops.save */
 /* add the scores of the last step or target; label: index of the class, or -1 */
 void learn_run_add_score(sparc_learn_run *run, int label);
 void learn_run_add_horizon_scores(sparc_learn_run *run);
+sparc_learn_run_score learn_run_score_of(const sparc_learn_run *run);
 
 #endif

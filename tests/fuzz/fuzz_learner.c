@@ -8,7 +8,7 @@
 
 /* arrays have exactly the required size, so that the sanitizer detects overruns */
 static void learn(sparc_learner *learner) {
-  const sparc_learner_config c = sparc_learner_config_of(learner);
+  const sparc_learner_config c = *sparc_learner_info_of(learner).config;
   float *x = calloc((size_t)c.network.inputs, sizeof *x), *y = calloc((size_t)c.outputs, sizeof *y);
   require(x && y, "memory for a step");
   for (int step = 0; step < 4; step++) {

@@ -346,7 +346,7 @@ static bool is_exact(const sparc_cell *cell, const sparc_block *block) {
   size_t spans;
   const sparc_span *span = sparc_cell_spans(cell, &spans);
   while (span->offset + span->size <= block->offset) span++;
-  return span->group != SPARC_RECURRENT || sparc_trace_size(cell, block->name) > 0;
+  return span->group != SPARC_RECURRENT || block->trace > 0;
 }
 
 static void lazy_step(void *context, size_t n, int thread, int threads) {

@@ -194,7 +194,7 @@ static sparc_status add_trace_slot(vector_file *v, const sparc_tensors *file, co
   char name[64];
   snprintf(name, sizeof name, "trace.%s", block->name);
   if (!sparc_tensors_find(file, name)) return SPARC_OK;
-  size_t shape[3], H = (size_t)sparc_cell_config_of(v->cell).H, row = sparc_trace_size(v->cell, block->name) / H;
+  size_t shape[3], H = (size_t)sparc_cell_config_of(v->cell).H, row = block->trace / H;
   int rank = 0;
   if (row == 0)
     return fail(SPARC_FORMAT, "%.200s: there is a tensor '%s', but this cell has no such trace", v->path, name);
