@@ -49,7 +49,7 @@ static sparc_status create_peak(bench_case *c) {
   return SPARC_OK;
 }
 
-/* twelve chains that have all settled at 2 */
+/* twelve chains that have all converged to 2 */
 static sparc_status verify_peak(bench_case *c) {
   const peak *p = c->state;
   const double want = 24;

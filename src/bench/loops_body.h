@@ -17,7 +17,7 @@ LOOP_TARGET static float LOOP(multiply_add)(size_t rounds) {
   half += 0.5f;
   one += 1;
   for (int c = 0; c < LOOP(CHAINS); c++) chain[c] = half + (float)c;
-  /* v = v / 2 + 1 settles at 2: neither infinities nor denormals come up */
+  /* v = v / 2 + 1 converges to 2: neither infinities nor denormals come up */
   for (size_t i = 0; i < rounds; i++)
 #pragma GCC unroll 12
     for (int c = 0; c < LOOP(CHAINS); c++) chain[c] = LOOP_MULTIPLY_ADD(chain[c], half, one);

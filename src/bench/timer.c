@@ -199,7 +199,7 @@ static const double SHORT_PIECE = 50e-6, WANTED_PIECE = 200e-6;
 typedef struct record {
   double *shortest; /* (pieces) */
   double *totals;   /* (MAX_PASSES) */
-  double settled;   /* see bench_falls */
+  double best;      /* see bench_improves */
   int repeats;
 } record;
 
@@ -255,11 +255,11 @@ static void conclude(bench_task *task, const record *r, int passes) {
   task->passes = passes;
 }
 
-/* fell: when a result was last seen to fall */
-static bool enough(int passes, double elapsed, double fell, double seconds, double patience) {
+/* improved: when a result last improved */
+static bool enough(int passes, double elapsed, double improved, double seconds, double patience) {
   if (passes >= MAX_PASSES) return true;
   if (passes < LEAST_PASSES) return passes >= HURRIED_PASSES && elapsed >= HURRY * patience * seconds;
-  return elapsed >= seconds && (elapsed >= 2 * fell || elapsed >= patience * seconds);
+  return elapsed >= seconds && (elapsed >= 2 * improved || elapsed >= patience * seconds);
 }
 
 /* warms up, and finds how often a short piece must be repeated; a short task gets several tries, for the first may have
@@ -275,22 +275,23 @@ static int repeats_of(const bench_task *task) {
   return piece < SHORT_PIECE && !task->cold ? 1 + (int)(WANTED_PIECE / (piece + 1e-9)) : 1;
 }
 
-bool bench_falls(double result, double *settled) {
-  static const double TRIFLE = 0.002;
-  if (result > (1 - TRIFLE) * *settled) return false;
-  *settled = result;
+bool bench_improves(double result, double *best) {
+  static const double LEAST = 0.002;
+  if (result > (1 - LEAST) * *best) return false;
+  *best = result;
   return true;
 }
 
 static void run_passes(bench_task *const *tasks, size_t count, double seconds, double patience, record *records) {
   for (size_t i = 0; i < count; i++) records[i].repeats = repeats_of(tasks[i]);
   const double start = bench_now();
-  double fell = 0;
+  double improved = 0;
   int passes = 0;
-  for (; !enough(passes, bench_now() - start, fell, seconds, patience); passes++) {
+  for (; !enough(passes, bench_now() - start, improved, seconds, patience); passes++) {
     for (size_t i = 0; i < count; i++) {
       records[i].totals[passes] = time_pass(tasks[i], records[i].repeats, records[i].shortest);
-      if (bench_falls(sum_of(records[i].shortest, tasks[i]->pieces), &records[i].settled)) fell = bench_now() - start;
+      if (bench_improves(sum_of(records[i].shortest, tasks[i]->pieces), &records[i].best))
+        improved = bench_now() - start;
     }
   }
   for (size_t i = 0; i < count; i++) conclude(tasks[i], &records[i], passes);
@@ -311,7 +312,7 @@ sparc_status bench_time(bench_task *const *tasks, size_t count, double seconds, 
   for (size_t i = 0; i < count; i++) {
     records[i].shortest = next;
     records[i].totals = next + tasks[i]->pieces;
-    records[i].settled = INFINITY;
+    records[i].best = INFINITY;
     for (size_t k = 0; k < tasks[i]->pieces; k++) records[i].shortest[k] = 1e300;
     next = records[i].totals + MAX_PASSES;
   }

@@ -44,9 +44,8 @@ typedef struct bench_task {
   int passes;
 } bench_task;
 
-/* bench_falls returns whether a result fell since it last did, by more than a trifle; *settled is what it fell to,
- * infinite at first. */
-bool bench_falls(double result, double *settled);
+/* bench_improves returns true and updates *best (infinite at first) if result is at least 0.2 % below it. */
+bool bench_improves(double result, double *best);
 
 /* bench_pass runs every piece of a task once, without timing. */
 void bench_pass(const bench_task *task);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* option_names.c: from members of sparc_read_options to options of the tool. */
+/* option_names.c: from members of configurations to options of the tool. */
 #include "cli/option_names.h"
 
 #include <stddef.h>
@@ -13,6 +13,7 @@ static const struct {
     {"time_column", "--time"},      {"series_array", "--x"},
     {"labels_array", "--y"},        {"objective regress", "--objective regress"},
     {"decimal ,", "--decimal ,"},   {"channels 1", "--channels 1"},
+    {"config.time", "--time"},      {"config.ignore", "--ignore"},
 };
 
 /* the row whose member starts here and ends at a blank, a bracket, a comma, a semicolon or the end; -1: none */

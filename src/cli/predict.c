@@ -11,6 +11,7 @@
 #include "cli/predictions.h"
 #include "cli/settings.h"
 #include "data/csv_columns.h"
+#include "data/csv_text.h"
 #include "io/settings_rows.h"
 #include "nn/head.h"
 #include "online/stream.h"
@@ -160,9 +161,11 @@ typedef struct pending { /* rows that have been read, but not predicted */
   float *state, *outputs;    /* of the only sequence, a step a line; NULL: each line is a sequence */
   const sparc_columns *like; /* columns of the model; NULL: none that apply to the input */
   stream_columns columns;    /* of a sequence whose first line names its columns */
-  bool named;
-  char *table; /* the header line, if there is one, followed by the current line */
-  size_t header, table_capacity;
+  bool begun, named;
+  char *table;  /* the lines above the rows, "sep=;" and a header, if there are any, followed by the current line */
+  size_t above; /* bytes of these lines */
+  int lines;    /* number of these lines */
+  size_t table_capacity;
   float *x;    /* (channels) of a step of it */
   char *texts; /* id and time, each as long as a line */
   size_t text_capacity;
@@ -200,33 +203,35 @@ static line_name name_line(const pending *p) {
   return name;
 }
 
-static sparc_status parse_line(const pending *p, const char *text, size_t size, sparc_dataset **row) {
-  const line_name name = name_line(p);
-  const sparc_status status = sparc_dataset_parse(text, size, name.text, &p->read, row);
-  return status == SPARC_OK ? SPARC_OK : one_line(name.text, 1, status);
-}
-
-/* appends a line after the header */
+/* puts a line below the lines above the rows */
 static sparc_status append_line(pending *p, const char *text, size_t size) {
-  const size_t needed = p->header + size;
+  const size_t needed = p->above + size;
   if (needed > p->table_capacity) {
     char *larger = realloc(p->table, 2 * needed);
     if (!larger) return fail(SPARC_NO_MEMORY, "no memory for a line of %zu bytes", size);
     p->table = larger;
     p->table_capacity = 2 * needed;
   }
-  memcpy(p->table + p->header, text, size);
+  memcpy(p->table + p->above, text, size);
   return SPARC_OK;
 }
 
-/* parses the header and one row as a table */
-static sparc_status parse_below(pending *p, const char *text, size_t size, sparc_dataset **row) {
+/* adds a line to those above the rows */
+static sparc_status keep_line(pending *p, const char *text, size_t size) {
+  const sparc_status status = append_line(p, text, size);
+  if (status != SPARC_OK) return status;
+  p->above += size;
+  p->lines++;
+  return SPARC_OK;
+}
+
+static sparc_status parse_line(pending *p, const char *text, size_t size, sparc_dataset **row) {
   const line_name name = name_line(p);
   *row = NULL;
   sparc_status status = append_line(p, text, size);
   if (status != SPARC_OK) return status;
-  status = sparc_dataset_parse(p->table, p->header + size, name.text, &p->read, row);
-  return status == SPARC_OK ? SPARC_OK : one_line(name.text, 2, status);
+  status = sparc_dataset_parse(p->table, p->above + size, name.text, &p->read, row);
+  return status == SPARC_OK ? SPARC_OK : one_line(name.text, p->lines + 1, status);
 }
 
 /* detects a header in the first line, by the rules for files */
@@ -235,26 +240,26 @@ static sparc_status find_header(pending *p, const char *text, size_t size, const
   sparc_read_options read = p->read;
   read.header = 0;
   read.columns = p->like;
-  sparc_status status = csv_find_header(text, size, name.text, &read, &p->named);
-  if (status != SPARC_OK) return one_line(name.text, 1, status);
+  sparc_status status = append_line(p, text, size);
+  if (status != SPARC_OK) return status;
+  status = csv_find_header(p->table, p->above + size, name.text, &read, &p->named);
+  if (status != SPARC_OK) return one_line(name.text, p->lines + 1, status);
   if (!p->named) {
     channels_warn(w->who, "standard input", p->like, NULL);
     return SPARC_OK;
   }
-  status = append_line(p, text, size);
-  p->header = size;
   p->read = read;
   p->read.header = 1;
-  return status;
+  return keep_line(p, text, size);
 }
 
-static sparc_status take_row(pending *p, const char *text, size_t size, const predictions *w) {
+static sparc_status take_row(pending *p, bool first, const char *text, size_t size, const predictions *w) {
   sparc_dataset *row;
-  if (p->line == 1 && p->like) {
+  if (first && p->like) {
     const sparc_status header = find_header(p, text, size, w);
     if (header != SPARC_OK || p->named) return header;
   }
-  sparc_status status = p->named ? parse_below(p, text, size, &row) : parse_line(p, text, size, &row);
+  sparc_status status = parse_line(p, text, size, &row);
   if (status != SPARC_OK) return status;
   status = sparc_dataset_fill_missing(row);
   if (status != SPARC_OK) {
@@ -298,7 +303,9 @@ static sparc_status learn_header(pending *p, const char *text, size_t size) {
   roles[p->like->channels] = '\0';
   const stream_options options = {.decimal = p->read.decimal ? *p->read.decimal : '.'};
   const stream_known known = {.roles = roles, .names = p->like->channel};
-  const sparc_status status = stream_open(&options, &known, text, size, name_line(p).text, &p->columns);
+  sparc_status status = append_line(p, text, size);
+  if (status == SPARC_OK)
+    status = stream_open(&options, &known, p->table, p->above + size, name_line(p).text, &p->columns);
   free(roles);
   p->named = status == SPARC_OK && p->columns.by_name;
   return status;
@@ -339,10 +346,11 @@ static sparc_status take_first(pending *p, const char *text, size_t size, const 
 }
 
 /* processes one step and writes the prediction for the sequence so far */
-static sparc_status take_step(sparc_model *model, pending *p, const char *text, size_t size, predictions *w) {
+static sparc_status take_step(sparc_model *model, pending *p, bool first, const char *text, size_t size,
+                              predictions *w) {
   sparc_status status = SPARC_OK;
-  if (p->line == 1 && p->like) status = take_first(p, text, size, w);
-  if (status != SPARC_OK || (p->line == 1 && p->named)) return status;
+  if (first && p->like) status = take_first(p, text, size, w);
+  if (status != SPARC_OK || (first && p->named)) return status;
   status = p->named ? read_named(p, text, size) : read_unnamed(p, text, size);
   if (status == SPARC_OK) status = sparc_model_step(model, p->state, p->x, p->outputs);
   if (status != SPARC_OK) return status;
@@ -353,7 +361,10 @@ static sparc_status take_step(sparc_model *model, pending *p, const char *text, 
 
 static sparc_status take_line(sparc_model *model, pending *p, const char *line, size_t size, bool keep_going,
                               predictions *w) {
-  const sparc_status status = p->state ? take_step(model, p, line, size, w) : take_row(p, line, size, w);
+  const bool first = !p->begun;
+  if (first && p->lines == 0 && csv_separator_line((span){line, size})) return keep_line(p, line, size);
+  p->begun = true;
+  const sparc_status status = p->state ? take_step(model, p, first, line, size, w) : take_row(p, first, line, size, w);
   if (status != SPARC_FORMAT || !keep_going) return status;
   cli_message(w->who, "%s; the line is skipped", sparc_error());
   return SPARC_OK;

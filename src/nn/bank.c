@@ -144,7 +144,7 @@ static void draw_threshold(const calibration *k, sparc_random *stream, size_t n,
   }
   for (size_t i = 0; i < n; i++) square += (k->value[i] - sum / (double)n) * (k->value[i] - sum / (double)n);
   qsort(k->value, n, sizeof *k->value, by_value);
-  const double deviation = sqrt(square / (double)n), scale = deviation > 0 ? slope / deviation : 0;
+  const double stddev = sqrt(square / (double)n), scale = stddev > 0 ? slope / stddev : 0;
   k->params[k->at->re + feature] = (float)(re * scale);
   k->params[k->at->im + feature] = (float)(im * scale);
   k->params[k->at->bias + feature] = (float)(-k->value[(size_t)(quantile * (double)n)] * scale);

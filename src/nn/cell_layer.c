@@ -100,10 +100,10 @@ static size_t add(sparc_layer *layer, const char *name, size_t rows, size_t cols
 
 static readout_offsets add_readout(sparc_layer *layer, bool has_im, size_t out) {
   const size_t H = (size_t)layer->cell->H;
-  const double deviation = 1 / sqrt((double)H);
+  const double stddev = 1 / sqrt((double)H);
   readout_offsets at = {.in = has_im ? 2 * H : H, .out = out, .has_im = has_im};
-  at.re = add(layer, has_im ? "readout.re" : "readout.weight", out, H, SPARC_START_NORMAL, deviation);
-  if (has_im) at.im = add(layer, "readout.im", out, H, SPARC_START_NORMAL, deviation);
+  at.re = add(layer, has_im ? "readout.re" : "readout.weight", out, H, SPARC_START_NORMAL, stddev);
+  if (has_im) at.im = add(layer, "readout.im", out, H, SPARC_START_NORMAL, stddev);
   return at;
 }
 

@@ -293,6 +293,11 @@ void stream_free(stream_columns *c) {
 
 /* ---- a line --------------------------------------------------------------------------------------- */
 
+static const char *hint_for(span text) {
+  return column_is_date(text) ? "; for a date set config.time or config.ignore to its column"
+                              : "; config.ignore skips a column";
+}
+
 /* a number; NAN if it is missing */
 static sparc_status read_number(const stream_columns *c, size_t column, const field *x, const char *name,
                                 float *value) {
@@ -301,7 +306,7 @@ static sparc_status read_number(const stream_columns *c, size_t column, const fi
   if (kind == NUMBER_FINITE || kind == NUMBER_MISSING) return SPARC_OK;
   return fail(SPARC_FORMAT, "%s: '%s' is '%s', expected %s%s", name, quote(c->name[column]).text,
               span_quote(x->text).text, number_expected(kind),
-              kind == NUMBER_WRONG && c->count > 1 ? "; ignore leaves a column out" : "");
+              kind == NUMBER_WRONG && c->count > 1 ? hint_for(span_trim(x->text)) : "");
 }
 
 static sparc_status read_label(const stream_columns *c, const field *x, const char *name, stream_step *step) {

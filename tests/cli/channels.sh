@@ -93,6 +93,17 @@ sed -n '2,6p' long.csv | columns "3 5" - >steps
 complains "warning: standard input has no names of channels: its columns are taken in the order speed, load"
 "$SPARC" predict run - --follow <named_steps >by_name
 cmp by_place by_name || fail "steps with names give other predictions"
+(echo 'sep=;' && tr ',' ';' <named_steps) >separated_steps
+"$SPARC" predict run - --follow <separated_steps >by_separator || fail "--follow refuses a line sep=;"
+cmp by_name by_separator || fail "steps below a line sep=; give other predictions"
+(printf 'sep=;\n' && tr ',' ';' <steps) >separated_steps
+"$SPARC" predict run - --follow <separated_steps >by_separator 2>err || fail "--follow refuses a line sep=; without a header"
+cmp by_place by_separator || fail "unnamed steps below a line sep=; give other predictions"
+printf 'sep=;\nspeed;load\n1,5\n' >separated_steps
+code=0
+"$SPARC" predict run - --follow <separated_steps >out 2>err || code=$?
+[ $code = 3 ] || fail "a comma where the separator is a semicolon: exit code $code"
+complains "standard input, line 3"
 printf 'speed,laod\n1,2\n' >wrong_steps
 code=0
 "$SPARC" predict run - --follow <wrong_steps >out 2>err || code=$?

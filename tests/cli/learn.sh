@@ -198,7 +198,7 @@ expect 3 learn packed.csv.gz --quiet
 complains "packed.csv.gz, line 1: this is gzip data, expected text; decompress it with zcat"
 printf '2026-01-01,5\n2026-01-02,6\n2026-01-03,7\n' >dates.csv
 expect 3 learn dates.csv --quiet
-complains "is '2026-01-02', expected a number, NaN or ?; ignore leaves a column out"
+complains "is '2026-01-02', expected a number, NaN or ?; for a date set --time or --ignore to its column"
 expect 0 learn dates.csv --ignore 1 --quiet
 [ "$(wc -l <out)" = 4 ] || fail "a column of dates makes the first line a heading"
 # the first line is a header by the rules of files: half of the fields are words; one among numbers is a mistake

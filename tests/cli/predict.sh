@@ -89,6 +89,17 @@ printf '100,101\n1,x\n100,102\n' | "$SPARC" predict $model - --keep-going >out 2
 complains "standard input, line 2"
 complains "the line is skipped"
 
+# a line sep=; sets the separator of rows, too
+"$SPARC" predict $model - <values.csv >plain || fail "rows of standard input fail"
+(echo 'sep=;' && tr ',' ';' <values.csv) | "$SPARC" predict $model - >out 2>err || fail "rows below a line sep=; fail"
+cmp plain out || fail "rows below a line sep=; give other predictions"
+(echo 'sep=;' && tr ',' ';' <values.csv && echo '1;x') >bad
+got=0
+"$SPARC" predict $model - <bad >out 2>err || got=$?
+[ $got = 3 ] || fail "a bad row below a line sep=; gives exit code $got"
+complains "standard input, line $(($(wc -l <values.csv) + 2))"
+cmp plain out || fail "rows before a bad row have other predictions"
+
 # --follow: a step per line. The last prediction of a sequence is that of the whole
 head -1 values.csv | tr ',' '\n' >steps
 "$SPARC" predict $model - --follow <steps >out 2>err || fail "--follow fails"

@@ -122,11 +122,11 @@ static void time_rows(table *t, double seconds, double patience) {
   enum { LEAST_PASSES = 10 };
   static const char *const stages[] = {"forward", "backward"};
   const size_t rows = t->result.rows;
-  double shortest[2][SIZES][COPIES], settled[SIZES];
+  double shortest[2][SIZES][COPIES], best[SIZES];
   const double start = bench_now();
-  double elapsed = 0, fell = 0;
-  for (size_t i = 0; i < rows; i++) settled[i] = INFINITY;
-  for (int pass = 0; pass < LEAST_PASSES || elapsed < fmin(fmax(seconds, 2 * fell), patience * seconds); pass++) {
+  double elapsed = 0, improved = 0;
+  for (size_t i = 0; i < rows; i++) best[i] = INFINITY;
+  for (int pass = 0; pass < LEAST_PASSES || elapsed < fmin(fmax(seconds, 2 * improved), patience * seconds); pass++) {
     for (int s = 0; s < 2; s++)
       for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < t->size[i].copies; k++) {
@@ -139,7 +139,7 @@ static void time_rows(table *t, double seconds, double patience) {
       double sum = 0;
       for (size_t k = 0; k < copies; k++) sum += shortest[0][i][k] + shortest[1][i][k];
       t->result.row[i].seconds = sum / (double)copies;
-      if (bench_falls(t->result.row[i].seconds, &settled[i])) fell = elapsed;
+      if (bench_improves(t->result.row[i].seconds, &best[i])) improved = elapsed;
     }
   }
 }

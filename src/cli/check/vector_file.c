@@ -21,8 +21,8 @@
 
 enum { METADATA_TEXT = 1024 };
 
-/* the sentence of the last failure once more, as a complaint about this file */
-static sparc_status blame_file(const vector_file *v, sparc_status status) {
+/* restate the last error as a format error of this file */
+static sparc_status as_format_error(const vector_file *v, sparc_status status) {
   char sentence[512];
   if (status == SPARC_OK || status == SPARC_NO_MEMORY) return status;
   snprintf(sentence, sizeof sentence, "%s", sparc_error());
@@ -120,7 +120,7 @@ static sparc_status create_cell(vector_file *v, const sparc_tensors *file) {
     status = infer_option(v, file, config.kind, options);
     if (status != SPARC_OK) break;
     sparc_cell_free(v->cell);
-    status = blame_file(v, sparc_cell_create(&config, &v->cell));
+    status = as_format_error(v, sparc_cell_create(&config, &v->cell));
   }
   return status;
 }
