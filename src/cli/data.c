@@ -109,7 +109,7 @@ static target_facts measure_target(const sparc_dataset *d, int k) {
 
 /* ---- sparklines --------------------------------------------------------------------------------- */
 
-enum { COLUMNS = 48 };
+enum { COLUMNS = 48, SHOWN_CLASSES = 64 };
 
 /* the mean course of a class in its first channel, over relative time; NaN where there are no values */
 static void mean_course(const sparc_dataset *d, int class_index, int columns, double *course) {
@@ -183,8 +183,7 @@ static void print_scale(int channels, const double *mean, const double *std) {
     printf("  channel %d of %d: mean %.6g, std %.6g over fit\n", c + 1, channels, mean[c], std[c]);
 }
 
-static int label_width(const sparc_dataset *d) {
-  const int classes = sparc_dataset_info_of(d).classes;
+static int label_width(const sparc_dataset *d, int classes) {
   int width = (int)strlen("class");
   for (int c = 0; c < classes; c++) {
     const int size = (int)strlen(sparc_dataset_info_of(d).class_names[c]);
@@ -202,9 +201,10 @@ static void print_class(const sparc_data_split *split, int class_index, int widt
   printf("  ");
 }
 
-/* one line for each class, all courses on one scale */
+/* one line for each of the first classes, all courses on one scale */
 static void print_classes(const sparc_data_split *split, double *courses, int first, int columns) {
-  const int classes = sparc_dataset_info_of(split->fit).classes, width = label_width(split->fit);
+  const int all = sparc_dataset_info_of(split->fit).classes, classes = all < SHOWN_CLASSES ? all : SHOWN_CLASSES;
+  const int width = label_width(split->fit, classes);
   const bool utf8 = terminal_is_utf8();
   double low = INFINITY, high = -INFINITY;
   for (int c = first; c < classes; c++) {
@@ -221,6 +221,7 @@ static void print_classes(const sparc_data_split *split, double *courses, int fi
     print_course(courses + (size_t)(c + 1) * (size_t)columns, columns, low, high, utf8);
     putchar('\n');
   }
+  if (all > classes) printf("  and %d more classes (--json prints all)\n", all - classes);
 }
 
 /* the range of the targets of each part, number by number */

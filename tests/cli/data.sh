@@ -120,6 +120,14 @@ complains "does not hold"
 expect 3 data "$scratch/missing.tsv"
 complains "cannot open '$scratch/missing.tsv': No such file or directory"
 
+# many classes: the first 64 are printed, JSON has all
+seq 100 | sed 's/.*/c&,1,2/' >"$scratch/many.csv"
+expect 0 data --label 1 "$scratch/many.csv"
+[ "$(grep -c '^  c[0-9]' "$scratch/out")" = 64 ] || fail "not 64 classes"
+prints "and 36 more classes (--json prints all)"
+expect 0 data --label 1 "$scratch/many.csv" --json
+[ "$(grep -o '"label":"c' "$scratch/out" | wc -l)" = 100 ] || fail "not 100 classes in JSON"
+
 # names that are not there
 expect 3 data --root "$root" Wavse
 complains "no data set 'Wavse': looked for $root/ucr/Wavse/Wavse_TRAIN{.tsv,.ts,.txt,.csv,.npz,.npy}[.gz], and for a file of that name; did you mean 'Waves'?"
