@@ -63,13 +63,27 @@ students='function half(n, sd) {
   }
   function show(x) { return x == "" ? "" : sprintf(x >= 100 || x <= -100 ? "%.1f" : "%.3f", x) }'
 
+# variants: of the rows of join, SPARC and its variants, on the tasks on which a run of a variant is finished. The tables
+# of the other experiments have the baselines
+variants() {
+  awk -F '\t' '
+    FNR == NR { if (!baseline($2) && $2 != "sparc" && $4 > 0) shown[$1] = 1; next }
+    shown[$1] && !baseline($2)
+    function baseline(method) { return method ~ /^(rtu|lru|rglru|gateloop|mamba3|gru)$/ }' "$1" "$1"
+}
+
 # grid_table NAME: finished runs of a grid, and the command for the others
 grid_table() {
   local runs finished
   join "$1" >"$scratch/join.tsv"
   runs=$(awk -F '\t' '{ n += $5 } END { print n }' "$scratch/join.tsv")
   finished=$(awk -F '\t' '{ n += $4 } END { print n }' "$scratch/join.tsv")
-  if [ "$finished" -gt 0 ]; then
+  if [ "$1" = ablations ]; then
+    variants "$scratch/join.tsv" >"$scratch/rows.tsv"
+  else
+    cp "$scratch/join.tsv" "$scratch/rows.tsv"
+  fi
+  if awk -F '\t' '$4 > 0 { found = 1 } END { exit !found }' "$scratch/rows.tsv"; then
     echo "| task | method | here | 95 % interval | runs | paper | here - paper |"
     echo "|:---|:---|---:|---:|---:|---:|---:|"
     awk -F '\t' "$students"'$4 > 0 {
@@ -78,7 +92,7 @@ grid_table() {
       paper = show($8) ($9 == "" ? "" : " ± " show($9))
       difference = $8 == "" ? "" : show($6 - $8)
       print "| " $1 " | " $2 " | " show($6) ($7 == "" ? "" : " ± " show($7)) " | " interval " | " $4 " of " $5 " | " paper " | " difference " |"
-    }' "$scratch/join.tsv"
+    }' "$scratch/rows.tsv"
     echo
   fi
   if [ "$finished" = "$runs" ]; then
