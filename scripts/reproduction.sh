@@ -114,10 +114,16 @@ short_table() {
   done
 }
 
+# statistics of the trained cells of popgym
+diagnostics() {
+  "$sparc" lab diagnose popgym --results docs/results --out "$scratch/none" --format markdown 2>/dev/null || true
+}
+
 # made_by WHAT: contents of a block
 made_by() {
   case $1 in
     short) short_table ;;
+    diagnostics) diagnostics ;;
     *) grid_table "$1" ;;
   esac
 }

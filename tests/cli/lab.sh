@@ -339,6 +339,31 @@ assert any(r[0] == "no-phase-clock" for r in rows) and any("First 10 %" in r for
 assert ": mode states" in "".join(page.itertext())
 END
 fi
+# diagnoses are exported without their views, and count where the checkpoints are not
+expect 0 lab diagnose reference/tiny --format markdown
+mv out tables
+grep -q '| Tracking | ' tables || fail "--format prints no tables"
+expect 0 lab export reference/tiny --to shipped
+prints "and 4 diagnoses exported to shipped"
+[ -s shipped/tiny/tracking/sparc/s1/diagnosis.json ] || fail "a diagnosis is not exported"
+if grep -q '"views":\[{' shipped/tiny/tracking/sparc/s1/diagnosis.json; then fail "views are exported"; fi
+expect 0 lab export reference/tiny --to shipped
+prints "0 runs and 0 diagnoses exported to shipped"
+expect 0 lab diagnose tiny.json --results shipped --out elsewhere
+prints "0 runs diagnosed, 4 already done"
+expect 0 lab diagnose tiny.json --results shipped --out elsewhere --format markdown
+sed '/Training/,$d' out >without_log
+sed '/Training/,$d' tables | cmp - without_log || fail "exported diagnoses give other tables"
+expect 0 lab report tiny.json --results shipped --out elsewhere
+if grep -q "are not diagnosed" elsewhere/report.html; then fail "exported diagnoses are missed in the report"; fi
+expect 0 lab report --results shipped --out unmade
+cmp elsewhere/report.html unmade/report.html || fail "a report of all imported experiments differs from that of the only one"
+expect 0 lab status --results shipped --out unmade
+prints "(8 imported)"
+ln -sf /dev/null shipped/tiny/tracking/sparc/s1/diagnosis.json
+refuse 3 "diagnosis.json" lab diagnose tiny.json --results shipped --out elsewhere --format csv
+refuse 2 "give one of them" lab diagnose reference/tiny --json --format csv
+
 # a missing checkpoint is reported, and the other runs are diagnosed
 cp -r reference torn
 rm torn/tiny/diagnostics/{order,tracking}/sparc/s0.json torn/tiny/order/sparc/s0/*.safetensors

@@ -160,10 +160,10 @@ rows 60 >rows.csv
 expect 2 lab export tiny.json
 complains "no --to DIR given"
 expect 0 lab export tiny.json --to kept
-prints "8 runs exported to kept, 0 already there, 0 not finished"
+prints "8 runs and 0 diagnoses exported to kept, 0 runs already there, 0 not finished"
 [ "$(cd kept/tiny/tracking/sparc/s0 && echo *)" = "result.json scores.jsonl.gz" ] || fail "other files are kept"
 expect 0 lab export tiny.json --to kept
-prints "0 runs exported to kept, 8 already there"
+prints "0 runs and 0 diagnoses exported to kept, 8 runs already there"
 for format in text csv; do
   expect 0 lab table tiny.json --format $format
   cp "$scratch/out" whole.$format
@@ -205,7 +205,7 @@ rm old/tiny/*/*/*/provenance.json
 expect 0 lab table tiny.json --out old
 prints "examples not recorded"
 expect 0 lab export tiny.json --out old --to older --commit 9917925
-prints "7 runs exported to older, 0 already there, 1 not finished"
+prints "7 runs and 0 diagnoses exported to older, 0 runs already there, 1 not finished"
 grep -q '"commit": "9917925"' older/tiny/tracking/sparc/s0/result.json || fail "the commit that was given is not noted"
 if grep -q '"score"' older/tiny/tracking/sparc/s0/result.json; then fail "a score is kept beside its log"; fi
 [ "$(score_of tiny.json/tracking/sparc/s0 --out old)" = "$(score_of tiny.json/tracking/sparc/s0)" ] || fail "an old score counts"

@@ -100,8 +100,9 @@ static const struct argp_option lab_argp_options[] = {
     {"commit", KEY_COMMIT, "HASH", 0, "Commit to record for runs that do not record their own", 3},
     {NULL, 0, NULL, 0, "Output:", 4},
     {"format", 'f', "F", 0,
-     "table: text, markdown, latex, csv or json (default: text); jobs: parallel, slurm, make or json (default: "
-     "parallel)",
+     "table: text, markdown, latex, csv or json (default: text); diagnose: the same, prints the tables; jobs: "
+     "parallel, "
+     "slurm, make or json (default: parallel)",
      4},
     {"runs", KEY_RUNS, NULL, 0, "table: one CSV row per run, with score, settings and provenance", 4},
     {"json", 'j', NULL, 0, "Print JSON, one object per line", 4},
@@ -128,7 +129,7 @@ static const verb verbs[] = {
     {"status", TARGET_OPTIONAL, WHICH " json quiet", lab_status_of_all, lab_status},
     {"table", TARGET_NEEDED, WHICH " format runs json", NULL, lab_table},
     {"figure", TARGET_NEEDED, WHICH " json", NULL, lab_figure},
-    {"diagnose", TARGET_NEEDED, WHICH " threads plugin json quiet progress", NULL, lab_diagnose},
+    {"diagnose", TARGET_NEEDED, WHICH " threads plugin format json quiet progress", NULL, lab_diagnose},
     {"report", TARGET_OPTIONAL, WHICH " json", lab_report_of_all, lab_report},
     {"export", TARGET_NEEDED, WHICH " to commit json quiet", NULL, lab_export},
 };
@@ -298,7 +299,7 @@ static const char doc[] =
     "  figure   draw learning curves and scores as SVG and PNG (gnuplot)\n"
     "  diagnose measure the trained cells of the reference, or of the selected methods, for the report\n"
     "  report   write DIR/report.html; without NAME, with all experiments in DIR\n"
-    "  export   copy result and score log of finished runs to another folder, small enough to commit\n"
+    "  export   copy results, score logs and diagnoses of finished runs to another folder, small enough to commit\n"
     "NAME is a built-in experiment or a JSON file, optionally with a selection: popgym/repeat-first, 'popgym/*/sparc', "
     "popgym/repeat-first/sparc/s0; or the folder of an experiment, results/popgym-x0.1, which records its scale."
     "\vEach run has a run folder of `sparc rl` or `sparc train`, DIR/NAME/TASK/METHOD/sSEED. Several processes, also "
@@ -345,6 +346,8 @@ static sparc_status check(lab_input *in) {
     return fail(SPARC_INVALID, "no NAME given; `sparc lab list` lists the built-in experiments");
   if (o->runs && (o->json || (o->format != FORMAT_TEXT && o->format != FORMAT_CSV)))
     return fail(SPARC_INVALID, "--runs prints CSV only");
+  if (in->verb->with == lab_diagnose && o->json && o->format_name)
+    return fail(SPARC_INVALID, "--json prints files, --format tables: give one of them");
   if (strcmp(in->verb->name, "export") == 0 && !o->to)
     return fail(SPARC_INVALID, "no --to DIR given, expected the destination folder");
   for (int i = 0; i < o->more_results; i++)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* lab_diagnose.c: `sparc lab diagnose`: diagnoses of an experiment's trained cells, stored beside its runs. */
+/* lab_diagnose.c: `sparc lab diagnose`: diagnoses of an experiment's trained cells, stored beside its runs, and their
+ * tables. */
 #include "base/error.h"
 #include "cli/lab/lab.h"
 #include "io/json.h"
+#include "lab/diagnose/tables.h"
 #include "lab/grid/diagnostics.h"
 
 #include <math.h>
@@ -45,10 +47,23 @@ static void diagnose_job(const lab_options *o, const grid_jobs *jobs, const grid
 }
 
 static void print_summary(const lab_options *o, const grid_jobs *jobs, const tally *t) {
-  if (o->json || o->quiet) return;
+  if (o->json || o->quiet || o->format_name) return;
   printf("%d runs diagnosed, %d already done", t->made, t->there);
   if (t->unfinished) printf(", %d runs are not finished", t->unfinished);
   printf("; results in %s/diagnostics, shown by `sparc lab report`\n", jobs->folder);
+}
+
+/* tables of all diagnoses that there are */
+static sparc_status print_tables(const lab_options *o, const grid_jobs *jobs) {
+  grid_diagnoses d;
+  diagnosis_tables tables = {.count = 0};
+  sparc_status status = grid_diagnoses_read(jobs, &d);
+  if (status != SPARC_OK) return status;
+  status = diagnosis_tables_create(d.run, d.count, &tables);
+  if (status == SPARC_OK) status = diagnosis_print(stdout, o->format, NULL, 0, &tables);
+  diagnosis_tables_free(&tables);
+  grid_diagnoses_free(&d);
+  return status;
 }
 
 exit_code lab_diagnose(const lab_options *o, const grid_jobs *jobs) {
@@ -68,5 +83,10 @@ exit_code lab_diagnose(const lab_options *o, const grid_jobs *jobs) {
   }
   progress_finish(shown);
   print_summary(o, jobs, &t);
+  if (o->format_name && !interrupt_requested()) {
+    const sparc_status status = print_tables(o, jobs);
+    if (status != SPARC_OK) cli_message(o->who, "%s", sparc_error());
+    if (status != SPARC_OK && t.worst == EXIT_DONE) t.worst = cli_exit_code(status);
+  }
   return interrupt_requested() ? EXIT_INTERRUPTED : t.worst;
 }

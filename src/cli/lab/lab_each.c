@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lab_each.c: finished runs in other folders, and visits of all experiments of a results folder. */
+/* lab_each.c: finished runs in other folders, and visits of all experiments of the results folders. */
+#include "base/error.h"
 #include "cli/lab/lab.h"
 #include "io/folder_file.h"
 
@@ -19,7 +20,7 @@ sparc_status lab_find_runs(const lab_options *o, grid_jobs *jobs) {
   return SPARC_OK;
 }
 
-/* ---- all experiments of a folder ----------------------------------------------------------------- */
+/* ---- all experiments of the folders --------------------------------------------------------------- */
 
 static sparc_status visit_folder(const lab_options *o, const char *folder, lab_visit visit, void *user) {
   grid g;
@@ -49,6 +50,11 @@ typedef struct experiment {
   int position, index;
 } experiment;
 
+typedef struct experiment_list {
+  experiment *at;
+  int count;
+} experiment_list;
+
 static int by_position(const void *a, const void *b) {
   const experiment *x = a, *y = b;
   return x->position != y->position ? x->position - y->position : x->index - y->index;
@@ -63,52 +69,65 @@ static int position_of(const char *folder, lab_position position) {
   return found;
 }
 
-/* Lists the experiments among the folder's entries; returns their number, and in *code the last failure. */
-static int list_experiments(const lab_options *o, struct dirent *const *entries, int count, lab_position position,
-                            experiment *out, exit_code *code) {
-  int experiments = 0;
+/* whether an earlier folder has an experiment of this name */
+static bool is_listed(const experiment_list *list, const char *name) {
+  for (int i = 0; i < list->count; i++)
+    if (strcmp(strrchr(list->at[i].folder, '/') + 1, name) == 0) return true;
+  return false;
+}
+
+static sparc_status list_entry(experiment_list *list, const char *root, const char *name, lab_position position) {
+  experiment e = {.index = list->count};
+  bool found = false;
+  if (is_listed(list, name) || snprintf(e.folder, sizeof e.folder, "%s/%s", root, name) >= (int)sizeof e.folder)
+    return SPARC_OK;
+  const sparc_status status = lab_find_grid(e.folder, &found);
+  if (status != SPARC_OK || !found) return status;
+  /* the capacity doubles when the count is a power of two */
+  if ((list->count & (list->count - 1)) == 0) {
+    experiment *larger = realloc(list->at, (list->count ? 2 * (size_t)list->count : 1) * sizeof *larger);
+    if (!larger) return fail(SPARC_NO_MEMORY, "no memory for a list of experiments");
+    list->at = larger;
+  }
+  e.position = position ? position_of(e.folder, position) : 0;
+  list->at[list->count++] = e;
+  return SPARC_OK;
+}
+
+/* adds the experiments of a results folder; *code: the last failure */
+static void list_folder(const lab_options *o, experiment_list *list, const char *root, lab_position position,
+                        exit_code *code) {
+  struct dirent **entries = NULL;
+  const int count = scandir(root, &entries, NULL, alphasort);
+  if (count < 0 && errno != ENOENT) {
+    cli_message(o->who, "cannot list '%s': %s", root, strerror(errno));
+    *code = EXIT_INPUT;
+  }
   for (int i = 0; i < count; i++) {
-    experiment *e = &out[experiments];
-    bool found = false;
-    snprintf(e->folder, sizeof e->folder, "%s/%s", o->out, entries[i]->d_name);
-    const sparc_status status = lab_find_grid(e->folder, &found);
+    const sparc_status status = list_entry(list, root, entries[i]->d_name, position);
     if (status != SPARC_OK) {
       cli_message(o->who, "%s", sparc_error());
       *code = cli_exit_code(status);
     }
-    if (!found) continue;
-    e->index = experiments++;
-    e->position = position ? position_of(e->folder, position) : 0;
+    free(entries[i]);
   }
-  qsort(out, (size_t)experiments, sizeof *out, by_position);
-  return experiments;
+  free(entries);
 }
 
 exit_code lab_each(const lab_options *o, lab_position position, lab_visit visit, void *user, int *visited) {
-  struct dirent **entries = NULL;
-  const int count = scandir(o->out, &entries, NULL, alphasort);
   exit_code code = EXIT_DONE;
-  *visited = 0;
-  if (count < 0 && errno != ENOENT) {
-    cli_message(o->who, "cannot list '%s': %s", o->out, strerror(errno));
-    return EXIT_INPUT;
-  }
-  experiment *list = calloc(count > 0 ? (size_t)count : 1, sizeof *list);
-  if (list) *visited = list_experiments(o, entries, count, position, list, &code);
-  for (int i = 0; i < *visited; i++) {
-    const sparc_status status = visit_folder(o, list[i].folder, visit, user);
+  experiment_list list = {.count = 0};
+  list_folder(o, &list, o->out, position, &code);
+  for (int i = 0; i < o->more_results; i++) list_folder(o, &list, o->results[i], position, &code);
+  if (list.count > 0) qsort(list.at, (size_t)list.count, sizeof *list.at, by_position);
+  for (int i = 0; i < list.count; i++) {
+    const sparc_status status = visit_folder(o, list.at[i].folder, visit, user);
     if (status == SPARC_OK) continue;
     cli_message(o->who, "%s", sparc_error());
     code = cli_exit_code(status);
   }
-  if (!list) {
-    cli_message(o->who, "no memory for a list of experiments");
-    code = EXIT_FAILED;
-  } else if (*visited == 0) {
-    cli_message(o->who, "there are no results in '%s'", o->out);
-  }
-  for (int i = 0; i < count; i++) free(entries[i]);
-  free(entries);
-  free(list);
+  if (list.count == 0 && code == EXIT_DONE) cli_message(o->who, "there are no results in '%s'", o->out);
+  *visited = list.count;
+  free(list.at);
   return code;
 }

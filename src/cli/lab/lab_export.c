@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* lab_export.c: `sparc lab export`: copies result and score log of finished runs to another folder. */
+/* lab_export.c: `sparc lab export`: copies results, score logs and diagnoses of finished runs to another folder. */
 #include "base/error.h"
 #include "cli/lab/lab.h"
 #include "io/json.h"
+#include "lab/grid/diagnostics.h"
 
 #include <string.h>
 
@@ -16,19 +17,21 @@ static sparc_status write_grid(const grid_jobs *jobs, const char *to) {
 }
 
 typedef struct tally {
-  int written, there, unfinished;
+  int written, there, unfinished, diagnoses;
   exit_code worst;
 } tally;
 
 static void export_job(const lab_options *o, const grid_jobs *jobs, const grid_job *job, tally *t) {
   job_report report;
-  bool written = false;
+  bool written = false, diagnosed = false;
   sparc_status status = job_inspect(job, &report);
   if (status == SPARC_OK && report.state != JOB_DONE) {
     t->unfinished++;
     return;
   }
   if (status == SPARC_OK) status = job_export(jobs, job, o->to, o->commit, &written);
+  if (status == SPARC_OK) status = grid_diagnosis_export(jobs, job, o->to, &diagnosed);
+  t->diagnoses += diagnosed;
   t->written += status == SPARC_OK && written;
   t->there += status == SPARC_OK && !written;
   if (status == SPARC_OK && written && o->json)
@@ -47,6 +50,7 @@ exit_code lab_export(const lab_options *o, const grid_jobs *jobs) {
   }
   for (int i = 0; i < jobs->count; i++) export_job(o, jobs, &jobs->job[i], &t);
   if (!o->json && !o->quiet)
-    printf("%d runs exported to %s, %d already there, %d not finished\n", t.written, o->to, t.there, t.unfinished);
+    printf("%d runs and %d diagnoses exported to %s, %d runs already there, %d not finished\n", t.written, t.diagnoses,
+           o->to, t.there, t.unfinished);
   return t.worst;
 }

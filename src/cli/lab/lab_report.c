@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lab_report.c: `sparc lab report`: tables, charts, settings and runs on one page. */
 #include "cli/lab/lab.h"
+#include "io/folder_file.h"
 #include "io/json.h"
 #include "lab/grid/report.h"
 
@@ -14,7 +15,9 @@ static sparc_status add(void *page, const grid_jobs *jobs) {
 
 static exit_code begin(const lab_options *o, html_page *page, char path[CLI_PATH]) {
   snprintf(path, CLI_PATH, "%s/report.html", o->out);
-  const sparc_status status = lab_report_begin(page, path);
+  /* a page of imported results alone needs no results folder */
+  sparc_status status = o->more_results > 0 ? make_folders(o->out) : SPARC_OK;
+  if (status == SPARC_OK) status = lab_report_begin(page, path);
   if (status != SPARC_OK) cli_message(o->who, "%s", sparc_error());
   return cli_exit_code(status);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* diagnostics.c: reads and writes files of diagnoses. A file contains the digest of its run's settings: runs with equal
- * settings and seed have equal parameters, so the file remains valid. */
+ * settings and seed have equal parameters, so the file remains valid. Exported runs have theirs in their own folder. */
 #include "lab/grid/diagnostics.h"
 
 #include "base/error.h"
@@ -21,12 +21,11 @@ void grid_diagnosis_file(const grid_jobs *jobs, const grid_job *job, char path[J
   snprintf(path, JOB_PATH, "%s/diagnostics/%s.json", jobs->folder, job->name);
 }
 
-/* a new reference; NULL: missing, of another run, or damaged */
-static sparc_status load(const grid_jobs *jobs, const grid_job *job, json_t **record) {
-  char path[JOB_PATH];
+static const char exported_name[] = "diagnosis.json";
+
+static sparc_status load_from(const char *path, const grid_job *job, json_t **record) {
   bool found;
   *record = NULL;
-  grid_diagnosis_file(jobs, job, path);
   sparc_status status = folder_file_find(path, &found);
   if (status != SPARC_OK) return status;
   status = json_read(path, 0, record);
@@ -35,6 +34,16 @@ static sparc_status load(const grid_jobs *jobs, const grid_job *job, json_t **re
   json_decref(*record);
   *record = NULL;
   return SPARC_OK;
+}
+
+/* a new reference; NULL: missing, of another run, or damaged */
+static sparc_status load(const grid_jobs *jobs, const grid_job *job, json_t **record) {
+  char path[JOB_PATH];
+  grid_diagnosis_file(jobs, job, path);
+  const sparc_status status = load_from(path, job, record);
+  if (status != SPARC_OK || *record || !job->imported) return status;
+  if (snprintf(path, sizeof path, "%s/%s", job->imported, exported_name) >= (int)sizeof path) return SPARC_OK;
+  return load_from(path, job, record);
 }
 
 sparc_status grid_diagnosis_find(const grid_jobs *jobs, const grid_job *job, bool *found) {
@@ -47,14 +56,15 @@ sparc_status grid_diagnosis_find(const grid_jobs *jobs, const grid_job *job, boo
 
 /* ---- making -------------------------------------------------------------------------------------- */
 
-static sparc_status write_record(const grid_jobs *jobs, const char *path, const json_t *record) {
+/* path: below the folder root */
+static sparc_status write_record(const char *root, const char *path, const json_t *record) {
   char *text = json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(9));
   if (!text) return fail(SPARC_NO_MEMORY, "no memory for '%.300s'", path);
   char folder[JOB_PATH];
-  const char *below = path + strlen(jobs->folder) + 1;
+  const char *below = path + strlen(root) + 1;
   snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(below, '/') - below), below);
   atomic_file file;
-  sparc_status status = folder_make(jobs->folder, folder);
+  sparc_status status = folder_make(root, folder);
   if (status == SPARC_OK) status = atomic_file_begin(&file, path);
   if (status == SPARC_OK) {
     fprintf(file.stream, "%s\n", text);
@@ -76,7 +86,27 @@ sparc_status grid_diagnose(const grid_jobs *jobs, const grid_job *job, const rep
   grid_diagnosis_file(jobs, job, path);
   json_object_set_new(record, "digest", json_string(job->digest));
   json_object_set_new(record, "version", json_string(sparc_version()));
-  status = write_record(jobs, path, record);
+  status = write_record(jobs->folder, path, record);
+  json_decref(record);
+  return status;
+}
+
+sparc_status grid_diagnosis_export(const grid_jobs *jobs, const grid_job *job, const char *to, bool *written) {
+  char path[JOB_PATH];
+  json_t *record, *there = NULL;
+  *written = false;
+  const int length =
+      snprintf(path, sizeof path, "%s%s/%s/%s", to, strrchr(jobs->folder, '/'), job->name, exported_name);
+  if (length >= (int)sizeof path) return fail(SPARC_INVALID, "the name of folder '%.200s' is too long", to);
+  sparc_status status = load(jobs, job, &record);
+  if (status != SPARC_OK || !record) return status;
+  status = load_from(path, job, &there);
+  if (status == SPARC_OK && !there) {
+    json_object_set_new(record, "views", json_array());
+    status = write_record(to, path, record);
+    *written = status == SPARC_OK;
+  }
+  json_decref(there);
   json_decref(record);
   return status;
 }

@@ -60,11 +60,13 @@ static void put_view(html_page *page, const grid_jobs *jobs, const diagnosis *d,
   html_figure_end(page, caption);
 }
 
-/* shows the first run of each task and method */
+/* shows the first run with views of each task and method; exported diagnoses have none */
 static void put_views(html_page *page, const grid_jobs *jobs, const grid_diagnoses *d) {
+  const char *shown = "";
   for (int i = 0; i < d->count; i++) {
-    if (i > 0 && strcmp(d->run[i].replay.title, d->run[i - 1].replay.title) == 0) continue;
     const json_t *views = json_object_get(d->run[i].record, "views");
+    if (json_array_size(views) == 0 || strcmp(d->run[i].replay.title, shown) == 0) continue;
+    shown = d->run[i].replay.title;
     char title[REPLAY_TITLE + 16];
     snprintf(title, sizeof title, "%s: mode states", d->run[i].replay.title);
     html_subsection(page, title);
