@@ -88,7 +88,7 @@ void settings_bind(settings_binding *binding, const settings_table *table, void 
 
 /* Return row i, NULL after the last; *at (may be NULL) is the member that it describes. */
 const setting *settings_row(const settings_binding *binding, int i, void **at);
-int settings_find(const settings_binding *binding, const char *name); /* by name or old name; -1: none */
+int settings_find(const settings_binding *binding, const char *name);      /* by name or old name; -1: none */
 int settings_find_path(const settings_binding *binding, const char *path); /* of the member; -1: none */
 
 /* Whether a list of names, separated by blanks, has this one; names may be NULL. */
@@ -103,7 +103,7 @@ const char *settings_member(const settings_binding *binding, int i, char path[SE
 int settings_find_member(const settings_binding *binding, const void *member); /* by address; -1: none */
 
 bool settings_is_given(const settings_binding *binding, int i);
-void settings_mark(const settings_binding *binding, int i); /* as given */
+void settings_mark(const settings_binding *binding, int i);  /* as given */
 void settings_unset(const settings_binding *binding, int i); /* to 0 or NULL, not given */
 
 /* ---- one value ---- */
