@@ -200,6 +200,42 @@ static void test_resolved_configuration(void **state) {
   sparc_run_free(run);
 }
 
+/* rows of two classes, as FOLDER/rows.csv */
+static const char *write_rows(int count) {
+  const char *path = in_folder("rows.csv");
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  for (int i = 0; i < count; i++) fprintf(file, "%d,%d,%d,%s\n", i % 5, i % 3, i % 7, i % 2 ? "a" : "b");
+  assert_int_equal(fclose(file), 0);
+  return path;
+}
+
+/* few rows have a closed form unless a training option is given; then very few have noise */
+static void test_recipe_by_rows(void **state) {
+  (void)state;
+  static const struct {
+    int rows, updates;
+    sparc_run_recipe recipe;
+    sparc_readout readout;
+  } expected[] = {{150, 0, SPARC_RECIPE_SMALL, SPARC_READOUT_RIDGE},
+                  {150, 9, SPARC_RECIPE_SMALL, SPARC_READOUT_GRADIENT},
+                  {450, 0, SPARC_RECIPE_SMALL, SPARC_READOUT_RIDGE},
+                  {450, 9, SPARC_RECIPE_SIZED, SPARC_READOUT_GRADIENT},
+                  {1200, 0, SPARC_RECIPE_SIZED, SPARC_READOUT_GRADIENT}};
+  for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+    sparc_run_config config = sparc_run_defaults();
+    sparc_run *run;
+    config.data = write_rows(expected[i].rows);
+    config.train.updates = expected[i].updates;
+    make_run(&config, &run);
+    const sparc_run_config resolved = sparc_run_config_of(run);
+    assert_int_equal(resolved.recipe, expected[i].recipe);
+    assert_int_equal(resolved.train.readout, expected[i].readout);
+    assert_true((resolved.train.jitter > 0) == (expected[i].recipe == SPARC_RECIPE_SMALL && expected[i].updates > 0));
+    sparc_run_free(run);
+  }
+}
+
 /* a member is given if it is not 0, if it is marked, or if it is set by name */
 static void test_given_members(void **state) {
   (void)state;
@@ -318,6 +354,7 @@ int main(void) {
       cmocka_unit_test_teardown(test_stop_and_resume, empty_folder),
       cmocka_unit_test_teardown(test_executing_again, empty_folder),
       cmocka_unit_test(test_resolved_configuration),
+      cmocka_unit_test_teardown(test_recipe_by_rows, empty_folder),
       cmocka_unit_test(test_given_members),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test_teardown(test_failures, empty_folder),

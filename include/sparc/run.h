@@ -31,8 +31,9 @@ typedef enum sparc_run_recipe {
   SPARC_RECIPE_PAPER, /* the paper's settings */
   SPARC_RECIPE_SMALL, /* for classification with few examples: SPARC_READOUT_RIDGE if no setting of the network or the
                          training is given (docs/accuracy.md), else SIZED with input noise (docs/small-sets.md) */
-  SPARC_RECIPE_AUTO,  /* PAPER for generated tasks, SMALL for classification data sets with at most SPARC_SMALL_ROWS
-                         training examples, else SIZED; the default */
+  SPARC_RECIPE_AUTO,  /* the default: PAPER for generated tasks; SMALL for classification data sets with at most
+                         SPARC_SMALL_ROWS training examples or, if no setting of the network or the training is given,
+                         SPARC_RIDGE_ROWS; else SIZED */
   SPARC_RECIPE_SIZED  /* the paper's settings, with SPARC_SIZED_EPOCHS epochs, but at least SPARC_SIZED_MIN_UPDATES
                          updates and at most the paper's 20000, 20 validations, and early stopping after
                          SPARC_SIZED_PATIENCE validations without improvement. With updates or epochs given: PAPER */
@@ -40,7 +41,8 @@ typedef enum sparc_run_recipe {
 /* SPARC_READOUT_RIDGE: one layer of kind bank replaces the configured network. */
 #define SPARC_BANK_MODES      256
 #define SPARC_BANK_THRESHOLDS 8
-enum { SPARC_SMALL_ROWS = 200, SPARC_SIZED_EPOCHS = 40, SPARC_SIZED_MIN_UPDATES = 1000, SPARC_SIZED_PATIENCE = 8 };
+enum { SPARC_SMALL_ROWS = 200, SPARC_RIDGE_ROWS = 1000 };
+enum { SPARC_SIZED_EPOCHS = 40, SPARC_SIZED_MIN_UPDATES = 1000, SPARC_SIZED_PATIENCE = 8 };
 
 /* Only data is required. The paper's settings for data sets, or those of the generated task, replace members that are not
  * given. A member is given if it is not 0 or NULL, or if it was set by name, which is how to give it the value 0:

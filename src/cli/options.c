@@ -57,9 +57,7 @@ const cli_option train_options[] = {
          "of ranks (0: not divided)"},
     {"readout", 0, training, "HOW",
      .help = "gradient: train all weights; ridge: draw a fixed bank of filters and fit the head in closed form "
-             "(classes with "
-             "at "
-             "most 200 rows: ridge, unless a network or training option is given)"},
+             "(default: ridge for classes with at most 1000 rows if no network or training option is given)"},
     {"validate-every", 'v', training, "N",
      .help = "Validate and save after every N updates (default: a twentieth of a length chosen by size; otherwise 500, "
              "or a "

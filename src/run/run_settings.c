@@ -118,17 +118,21 @@ static const double small_jitter = 0.1;
 
 static bool has_classes(const run_data *d) { return !d->task && d->preprocessing.classes > 0; }
 
+/* docs/accuracy.md: with few examples a closed form is more accurate than gradients */
+static bool prefers_ridge(const sparc_run_config *c, const run_data *d) {
+  return has_classes(d) && d->fit.count <= SPARC_RIDGE_ROWS && !run_is_given(c, &c->train.readout) &&
+         !requests_gradients(c);
+}
+
 static sparc_status resolve_recipe(sparc_run_config *c, const run_data *d) {
+  const bool ridge = prefers_ridge(c, d), few = has_classes(d) && d->fit.count <= SPARC_SMALL_ROWS;
   if (!run_is_given(c, &c->recipe) || c->recipe == SPARC_RECIPE_AUTO)
-    c->recipe = d->task                                              ? SPARC_RECIPE_PAPER
-                : has_classes(d) && d->fit.count <= SPARC_SMALL_ROWS ? SPARC_RECIPE_SMALL
-                                                                     : SPARC_RECIPE_SIZED;
+    c->recipe = d->task ? SPARC_RECIPE_PAPER : ridge || few ? SPARC_RECIPE_SMALL : SPARC_RECIPE_SIZED;
   run_mark(c, &c->recipe);
   if (c->recipe == SPARC_RECIPE_SIZED && d->task) return fail(SPARC_INVALID, "recipe is sized, which is for data sets");
   if (c->recipe != SPARC_RECIPE_SMALL) return SPARC_OK;
   if (!has_classes(d)) return fail(SPARC_INVALID, "recipe is small, which is for classes of a data set");
-  if (!run_is_given(c, &c->train.readout) && d->fit.count <= SPARC_SMALL_ROWS && !requests_gradients(c))
-    c->train.readout = SPARC_READOUT_RIDGE;
+  if (ridge) c->train.readout = SPARC_READOUT_RIDGE;
   if (!run_is_given(c, &c->train.jitter) && c->train.readout != SPARC_READOUT_RIDGE) c->train.jitter = small_jitter;
   return SPARC_OK;
 }
