@@ -100,8 +100,7 @@ static const struct argp_option lab_argp_options[] = {
     {"commit", KEY_COMMIT, "HASH", 0, "Commit to record for runs that do not record their own", 3},
     {NULL, 0, NULL, 0, "Output:", 4},
     {"format", 'f', "F", 0,
-     "table: text, markdown, latex, csv or json (default: text); diagnose: the same, prints the tables; jobs: "
-     "parallel, "
+     "table: text, markdown, latex, csv or json (default: text); diagnose: the same, to print tables; jobs: parallel, "
      "slurm, make or json (default: parallel)",
      4},
     {"runs", KEY_RUNS, NULL, 0, "table: one CSV row per run, with score, settings and provenance", 4},

@@ -67,7 +67,8 @@ sparc_status lab_find_runs(const lab_options *options, grid_jobs *jobs);
 sparc_status lab_find_grid(const char *folder, bool *found);
 
 /* Visits every experiment of the results folder and of the folders of --results, each name once, in order of `position`
- * (ascending; NULL: all equal), then of folders and names. Failures are reported and the remaining experiments are visited. *visited is the number of experiments. */
+ * (ascending; NULL: all equal), then of folders and names. Failures are reported and the remaining experiments are
+ * visited. *visited is the number of experiments. */
 typedef sparc_status (*lab_visit)(void *user, const grid_jobs *jobs);
 typedef int (*lab_position)(const grid *g, const grid_scope *scope);
 exit_code lab_each(const lab_options *options, lab_position position, lab_visit visit, void *user, int *visited);
