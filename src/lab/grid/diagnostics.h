@@ -18,8 +18,8 @@ sparc_status grid_diagnosis_find(const grid_jobs *jobs, const grid_job *job, boo
 /* Diagnoses a finished run and writes the file atomically. Fails as diagnose() does, and without a checkpoint. */
 sparc_status grid_diagnose(const grid_jobs *jobs, const grid_job *job, const replay_options *options);
 
-/* Copies the diagnosis of a run, without its views, to the run's folder below `to`. *written: 0 if there is none, or if it
- * is there already. */
+/* Copies the diagnosis of a run, without its views, to the run's folder below `to`. *written is false if there is none,
+ * or if it is there already. */
 sparc_status grid_diagnosis_export(const grid_jobs *jobs, const grid_job *job, const char *to, bool *written);
 
 /* existing diagnoses, in the order of the jobs, titled by task and, if not the reference, method */
