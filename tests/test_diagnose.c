@@ -101,9 +101,7 @@ static void test_evolution(void **state) {
 /* ---- replays ------------------------------------------------------------------------------------- */
 
 static void train(const char *to, const char *data, const char *cell, long updates) {
-  sparc_run_config config = sparc_run_defaults();
-  config.data = data;
-  config.folder = to;
+  sparc_run_config config = {.data = data, .folder = to};
   config.train.network.cell = cell;
   config.train.updates = updates;
   config.train.threads = 2;

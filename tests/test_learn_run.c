@@ -26,9 +26,8 @@ static const char *line_of(int t, char buffer[64]) {
 }
 
 static sparc_learn_run_config small_run(const char *model) {
-  sparc_learn_run_config config = sparc_learn_run_defaults();
+  sparc_learn_run_config config = {.model = model};
   config.learner.network.H = 4;
-  config.model = model;
   return config;
 }
 
@@ -40,10 +39,6 @@ static sparc_learn_run *feed(const sparc_learn_run_config *config, int first, in
   require_ok(sparc_learn_run_create(config, &run), "creating a run");
   assert_null(sparc_learn_run_info_of(run).learner);
   assert_int_equal(sparc_learn_run_result_of(run).saved, -1);
-  line_of(first, line);
-  expect_refusal(sparc_learn_run_line(run, line, strlen(line), "a line", &prediction), SPARC_INVALID, "has not begun");
-  require_ok(sparc_learn_run_begin(run, line, strlen(line), "the first line"), "beginning");
-  expect_refusal(sparc_learn_run_begin(run, line, strlen(line), "a line"), SPARC_INVALID, "has already begun");
   for (int t = first; t < end; t++) {
     line_of(t, line);
     require_ok(sparc_learn_run_line(run, line, strlen(line), "a line", &prediction), "a line");
@@ -124,12 +119,14 @@ static void invalid_calls_are_rejected(void **state) {
   require_ok(sparc_learn_run_save(run), "saving");
   sparc_learn_run_free(run);
   require_ok(sparc_learn_run_create(&config, &run), "creating a run");
-  expect_refusal(sparc_learn_run_begin(run, "1,2", 3, "line 1"), SPARC_INVALID, "exists already");
+  const float *prediction;
+  expect_refusal(sparc_learn_run_line(run, "1,2", 3, "line 1", &prediction), SPARC_INVALID, "exists already");
+  assert_null(prediction);
+  expect_refusal(sparc_learn_run_line(run, "1,2", 3, "line 1", &prediction), SPARC_INVALID, "the run has failed");
   sparc_learn_run_free(run);
 
   /* a malformed line changes nothing; a frozen run writes nothing */
   config.resume = config.frozen = 1;
-  const float *prediction;
   run = feed(&config, 5, 6);
   expect_refusal(sparc_learn_run_line(run, "1,x", 3, "line 7", &prediction), SPARC_FORMAT, "line 7");
   assert_null(prediction);

@@ -172,10 +172,7 @@ static sparc_status feed(sparc_learn_run *run, int times) {
 }
 
 static sparc_learn_run_config config_for(const char *model, int resume) {
-  sparc_learn_run_config c = sparc_learn_run_defaults();
-  c.model = model;
-  c.resume = resume;
-  return c;
+  return (sparc_learn_run_config){.model = model, .resume = resume};
 }
 
 static void resume_learner(const char *path, const char *change, bool large) {
@@ -183,7 +180,7 @@ static void resume_learner(const char *path, const char *change, bool large) {
   sparc_learn_run *run;
   const sparc_learn_run_config config = config_for(path, 1);
   sparc_status status = sparc_learn_run_create(&config, &run);
-  if (status == SPARC_OK) status = sparc_learn_run_begin(run, lines[0], strlen(lines[0]), path);
+  if (status == SPARC_OK) status = learn_run_begin(run, lines[0], strlen(lines[0]), path);
   require_status(status, path, change);
   if (status != SPARC_OK) {
     sparc_learn_run_free(run);
@@ -215,7 +212,7 @@ static void learners_work_or_are_refused(void **state) {
     goals[i].learner.network.H = 2;
     goals[i].force = 1;
     if (sparc_learn_run_create(&goals[i], &run) != SPARC_OK ||
-        sparc_learn_run_begin(run, lines[0], strlen(lines[0]), "lines") != SPARC_OK)
+        learn_run_begin(run, lines[0], strlen(lines[0]), "lines") != SPARC_OK)
       fail_msg("%s", sparc_error());
     if (feed(run, 7) != SPARC_OK || sparc_learn_run_save(run) != SPARC_OK) fail_msg("%s", sparc_error());
     sparc_learn_run_free(run);

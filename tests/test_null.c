@@ -144,10 +144,8 @@ static void call_without_anything(void) {
   ZERO(sparc_layer_option, (NULL, NULL));
   REFUSES(sparc_lazy_flush, (NULL, NULL, NULL));
   REFUSES(sparc_lazy_update, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
-  REFUSES(sparc_learn_run_begin, (NULL, NULL, 0, NULL));
   REFUSES(sparc_learn_run_config_set, (NULL, NULL, NULL));
   REFUSES(sparc_learn_run_create, (NULL, NULL));
-  ZERO(sparc_learn_run_defaults, ().model);
   QUIET(sparc_learn_run_free, (NULL));
   ZERO(sparc_learn_run_info_of, (NULL).learner);
   REFUSES(sparc_learn_run_line, (NULL, NULL, 0, NULL, NULL));
@@ -227,7 +225,6 @@ static void call_without_anything(void) {
   ZERO(sparc_rl_run_config_of, (NULL).folder);
   REFUSES(sparc_rl_run_config_set, (NULL, NULL, NULL));
   REFUSES(sparc_rl_run_create, (NULL, NULL));
-  ZERO(sparc_rl_run_defaults, ().folder);
   REFUSES(sparc_rl_run_execute, (NULL, NULL, NULL));
   QUIET(sparc_rl_run_free, (NULL));
   REFUSES(sparc_rl_run_load, (NULL, 1, NULL));
@@ -241,7 +238,6 @@ static void call_without_anything(void) {
   REFUSES(sparc_run_config_set, (NULL, NULL, NULL));
   REFUSES(sparc_run_create, (NULL, NULL));
   ZERO(sparc_run_data_of, (NULL).name);
-  ZERO(sparc_run_defaults, ().data);
   REFUSES(sparc_run_execute, (NULL, NULL, NULL));
   QUIET(sparc_run_free, (NULL));
   REFUSES(sparc_run_load, (NULL, 1, NULL));

@@ -16,7 +16,7 @@ enum { ROLLOUTS = 25 };
 /* ---- a small run --------------------------------------------------------------------------------- */
 
 static sparc_rl_run_config small_run(const char *path) {
-  sparc_rl_run_config config = sparc_rl_run_defaults();
+  sparc_rl_run_config config = {.folder = NULL};
   config.ppo.task = "repeat-previous";
   config.ppo.task_options = "lag=1";
   config.ppo.rollout_steps = 64;

@@ -33,9 +33,7 @@ static int watch(void *user, const sparc_run_event *event) {
 }
 
 static sparc_run_config small_run(const char *path) {
-  sparc_run_config config = sparc_run_defaults();
-  config.data = "tracking";
-  config.folder = path;
+  sparc_run_config config = {.data = "tracking", .folder = path};
   config.state_size = 8;
   config.train.updates = UPDATES;
   config.train.batch = 16;
@@ -178,8 +176,7 @@ static void test_executing_again(void **state) {
 static void test_resolved_configuration(void **state) {
   (void)state;
   char data[] = "tracking", cell[] = "rglru";
-  sparc_run_config config = sparc_run_defaults();
-  config.data = data;
+  sparc_run_config config = {.data = data};
   config.train.network.cell = cell;
   sparc_run *run;
   make_run(&config, &run);
@@ -223,9 +220,8 @@ static void test_recipe_by_rows(void **state) {
                   {450, 9, SPARC_RECIPE_SIZED, SPARC_READOUT_GRADIENT},
                   {1200, 0, SPARC_RECIPE_SIZED, SPARC_READOUT_GRADIENT}};
   for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-    sparc_run_config config = sparc_run_defaults();
+    sparc_run_config config = {.data = write_rows(expected[i].rows)};
     sparc_run *run;
-    config.data = write_rows(expected[i].rows);
     config.train.updates = expected[i].updates;
     make_run(&config, &run);
     const sparc_run_config resolved = sparc_run_config_of(run);
@@ -236,11 +232,23 @@ static void test_recipe_by_rows(void **state) {
   }
 }
 
+/* a recipe that is assigned is used */
+static void test_recipe_by_assignment(void **state) {
+  (void)state;
+  const sparc_run_config config = {.data = write_rows(150), .recipe = SPARC_RECIPE_PAPER};
+  sparc_run *run;
+  make_run(&config, &run);
+  const sparc_run_config resolved = sparc_run_config_of(run);
+  assert_int_equal(resolved.recipe, SPARC_RECIPE_PAPER);
+  assert_int_equal(resolved.train.readout, SPARC_READOUT_GRADIENT);
+  assert_int_equal(resolved.train.updates, 20000);
+  sparc_run_free(run);
+}
+
 /* a member is given if it is not 0, if it is marked, or if it is set by name */
 static void test_given_members(void **state) {
   (void)state;
-  sparc_run_config config = sparc_run_defaults();
-  config.data = "tracking";
+  sparc_run_config config = {.data = "tracking"};
   config.train.max_gradient_norm = 0;
   config.train.weight_decay = 0.25;
   sparc_run *run;
@@ -355,6 +363,7 @@ int main(void) {
       cmocka_unit_test_teardown(test_executing_again, empty_folder),
       cmocka_unit_test(test_resolved_configuration),
       cmocka_unit_test_teardown(test_recipe_by_rows, empty_folder),
+      cmocka_unit_test_teardown(test_recipe_by_assignment, empty_folder),
       cmocka_unit_test(test_given_members),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test_teardown(test_failures, empty_folder),

@@ -2,14 +2,12 @@
 /* learn_run.h: online learning from lines of text, with scores and a learner file. `sparc learn` is this with a progress
  * line.
  *
- *   sparc_learn_run_config config = sparc_learn_run_defaults();
- *   config.model = "learner.safetensors";
+ *   sparc_learn_run_config config = {.model = "learner.safetensors"};
  *   sparc_learn_run *run;
  *   const float *prediction;
  *   const char line[] = "0.5,1.25";
  *   if (sparc_learn_run_create(&config, &run) != SPARC_OK) return report(sparc_error());
- *   if (sparc_learn_run_begin(run, line, sizeof line - 1, "line 1") != SPARC_OK ||
- *       sparc_learn_run_line(run, line, sizeof line - 1, "line 1", &prediction) != SPARC_OK ||
+ *   if (sparc_learn_run_line(run, line, sizeof line - 1, "line 1", &prediction) != SPARC_OK ||
  *       sparc_learn_run_save(run) != SPARC_OK) return report(sparc_error());
  *   sparc_learn_run_free(run);
  *
@@ -27,7 +25,7 @@ extern "C" {
 
 /* ---- configuration ----------------------------------------------------------------------------- */
 
-/* No member is required. A member is given if it is not 0 or NULL, or if it was set by name, as in sparc/run.h. Columns
+/* No member is required; zero-initialise the structure. A member is given if it is not 0 or NULL, or if it was set by name, as in sparc/run.h. Columns
  * are given by name or by number, from 1; lists are comma-separated. */
 typedef struct sparc_learn_run_config {
   sparc_learner_config learner; /* objective, inputs and outputs follow from the stream */
@@ -50,9 +48,6 @@ typedef struct sparc_learn_run_config {
   uint64_t given[3];            /* bit set of members that were set by name */
 } sparc_learn_run_config;
 
-/* A configuration in which nothing is given. */
-SPARC_API sparc_learn_run_config sparc_learn_run_defaults(void);
-
 /* As sparc_run_config_set(), with the options of `sparc learn`. */
 SPARC_API sparc_status sparc_learn_run_config_set(sparc_learn_run_config *config, const char *name, const char *value);
 
@@ -65,14 +60,13 @@ typedef struct sparc_learn_run sparc_learn_run; /* opaque; used by one thread at
 SPARC_API sparc_status sparc_learn_run_create(const sparc_learn_run_config *config, sparc_learn_run **out);
 SPARC_API void sparc_learn_run_free(sparc_learn_run *run); /* run may be NULL; nothing is written */
 
-/* Create or load the learner for a stream with this first line, which may follow a line "sep=;" in the same text, and
- * lock the file until the run is freed. `name` identifies the line in error messages. SPARC_INVALID: a setting is wrong
- * or does not match the file. SPARC_IO: another process uses the file. */
-SPARC_API sparc_status sparc_learn_run_begin(sparc_learn_run *run, const char *line, size_t size, const char *name);
-
-/* Process a line, including the first one. *prediction is valid until the next call, and NULL if the line only names
- * columns. SPARC_FORMAT: the line is malformed, and nothing has changed. An error with a prediction is a failure to
- * write the file; the step has been made. */
+/* Process a line; `name` identifies it in error messages. *prediction is valid until the next call, and NULL if the line
+ * only names columns. SPARC_FORMAT: the line is malformed, and nothing has changed. An error with a prediction is a
+ * failure to write the file; the step has been made.
+ *
+ * The first line, which may follow a line "sep=;" in the same text, creates or loads the learner and locks the file until
+ * the run is freed. SPARC_INVALID: a setting is wrong or does not match the file. SPARC_IO: another process uses the
+ * file. If the first line fails, the run cannot continue. */
 SPARC_API sparc_status sparc_learn_run_line(sparc_learn_run *run, const char *line, size_t size, const char *name,
                                             const float **prediction);
 
@@ -87,7 +81,7 @@ typedef struct sparc_learn_run_info {
   const char *const *outputs; /* names of the outputs: columns or classes */
 } sparc_learn_run_info;
 
-/* Zero before the run has begun. */
+/* Zero before the first line. */
 SPARC_API sparc_learn_run_info sparc_learn_run_info_of(const sparc_learn_run *run);
 
 /* Scores of one horizon of a mixture; errors are mean squared errors. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* rl_run.h: a complete reinforcement-learning run: rollouts, checkpoints and metrics in a folder.
  *
- *   sparc_rl_run_config config = sparc_rl_run_defaults();
+ *   sparc_rl_run_config config = {.folder = "runs/mine"};
  *   config.ppo.task = "repeat-previous";
- *   config.folder = "runs/mine";
  *   sparc_rl_run *run;
  *   if (sparc_rl_run_create(&config, &run) != SPARC_OK ||
  *       sparc_rl_run_execute(run, NULL, NULL) != SPARC_OK) return report(sparc_error());
@@ -26,7 +25,7 @@ extern "C" {
 
 /* ---- configuration ----------------------------------------------------------------------------- */
 
-/* Only ppo.task is required. sparc_ppo_defaults() of the task replaces members that are not given. A member is given if
+/* Only ppo.task is required; zero-initialise the rest. sparc_ppo_defaults() of the task replaces members that are not given. A member is given if
  * it is not 0 or NULL, or if it was set by name, as in sparc/run.h. */
 typedef struct sparc_rl_run_config {
   sparc_ppo_config ppo; /* kind is not used; rollouts, state_size and memory_limit follow from the members below */
@@ -40,9 +39,6 @@ typedef struct sparc_rl_run_config {
   int force;            /* 1: replace the run in the folder */
   uint64_t given[2];    /* bit set of members that were set by name */
 } sparc_rl_run_config;
-
-/* A configuration in which nothing is given. */
-SPARC_API sparc_rl_run_config sparc_rl_run_defaults(void);
 
 /* As sparc_run_config_set(), with the options of `sparc rl`. */
 SPARC_API sparc_status sparc_rl_run_config_set(sparc_rl_run_config *config, const char *name, const char *value);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* run.h: a training run: data, network, updates, validation, checkpoints and metrics in a folder.
  *
- *   sparc_run_config config = sparc_run_defaults();
- *   config.data = "tracking";
- *   config.folder = "runs/mine";
+ *   sparc_run_config config = {.data = "tracking", .folder = "runs/mine"};
  *   config.train.network.cell = "rtu";
  *   sparc_run *run;
  *   if (sparc_run_create(&config, &run) != SPARC_OK ||
@@ -28,12 +26,12 @@ extern "C" {
 
 /* Source of the defaults. */
 typedef enum sparc_run_recipe {
-  SPARC_RECIPE_PAPER, /* the paper's settings */
-  SPARC_RECIPE_SMALL, /* for classification with few examples: SPARC_READOUT_RIDGE if no setting of the network or the
-                         training is given (docs/accuracy.md), else SIZED with input noise (docs/small-sets.md) */
   SPARC_RECIPE_AUTO,  /* the default: PAPER for generated tasks; SMALL for classification data sets with at most
                          SPARC_SMALL_ROWS training examples or, if no setting of the network or the training is given,
                          SPARC_RIDGE_ROWS; else SIZED */
+  SPARC_RECIPE_PAPER, /* the paper's settings */
+  SPARC_RECIPE_SMALL, /* for classification with few examples: SPARC_READOUT_RIDGE if no setting of the network or the
+                         training is given (docs/accuracy.md), else SIZED with input noise (docs/small-sets.md) */
   SPARC_RECIPE_SIZED  /* the paper's settings, with SPARC_SIZED_EPOCHS epochs, but at least SPARC_SIZED_MIN_UPDATES
                          updates and at most the paper's 20000, 20 validations, and early stopping after
                          SPARC_SIZED_PATIENCE validations without improvement. With updates or epochs given: PAPER */
@@ -44,10 +42,11 @@ typedef enum sparc_run_recipe {
 enum { SPARC_SMALL_ROWS = 200, SPARC_RIDGE_ROWS = 1000 };
 enum { SPARC_SIZED_EPOCHS = 40, SPARC_SIZED_MIN_UPDATES = 1000, SPARC_SIZED_PATIENCE = 8 };
 
-/* Only data is required. The paper's settings for data sets, or those of the generated task, replace members that are not
- * given. A member is given if it is not 0 or NULL, or if it was set by name, which is how to give it the value 0:
+/* Only data is required; zero-initialise the rest. The paper's settings for data sets, or those of the generated task,
+ * replace members that are not given. A member is given if it is not 0 or NULL, or if it was set by name, which is how to
+ * give it the value 0:
  *
- *   sparc_run_config config = sparc_run_defaults();
+ *   sparc_run_config config = {.data = "FordA"};
  *   config.train.network.width = 32;
  *   sparc_run_config_set(&config, "layers", "0");
  *
@@ -79,9 +78,6 @@ typedef struct sparc_run_config {
                            every run ends when they are used up; 0: no limit */
   uint64_t given[4];    /* bit set of members that sparc_run_config_set has set */
 } sparc_run_config;
-
-/* A configuration in which nothing is given. */
-SPARC_API sparc_run_config sparc_run_defaults(void);
 
 /* Set a member by the name of its option of `sparc train`, or by its path in the configuration, as in
  * "train.network.layers": parse the value, check its range and mark the member as given. A text must outlive the

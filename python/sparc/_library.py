@@ -388,7 +388,6 @@ _CALLS = {
     "sparc_network_init": (None, [_P, c_uint64, _P]),
     "sparc_network_plan_create": (None, [_P, c_int, c_int, c_int, _P]),
     "sparc_network_plan_work_bytes": (c_size_t, [_P, c_int]),
-    "sparc_run_defaults": (sparc_run_config, []),
     "sparc_run_config_set": (None, [POINTER(sparc_run_config), c_char_p, c_char_p]),
     "sparc_run_create": (None, [POINTER(sparc_run_config), _P]),
     "sparc_run_load": (None, [c_char_p, c_int, _P]),

@@ -123,7 +123,7 @@ class Run(Guarded):
                 data = _written(folder, content, ending, bool(settings.get("force")))
             if not isinstance(data, (str, os.PathLike)):
                 raise TypeError(f"data is {type(data).__name__}, expected a name, a path, arrays (x, y) or a sparc.Dataset")
-            config = library.sparc_run_defaults()
+            config = sparc_run_config()
             config.data, config.folder = text(data), text(folder)
             _apply(config, dict(settings))
             _handle = Handle(lambda out: library.sparc_run_create(ctypes.byref(config), out), "sparc_run_free")

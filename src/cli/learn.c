@@ -238,7 +238,7 @@ static sparc_status make_extras(learn_command *c, const sparc_learner_config *l)
 }
 
 static sparc_status begin(learn_command *c, const char *line, size_t size) {
-  sparc_status status = sparc_learn_run_begin(c->run, line, size, c->name);
+  sparc_status status = learn_run_begin(c->run, line, size, c->name);
   if (status != SPARC_OK) return status;
   const sparc_learner_config l = *sparc_learner_info_of(learner_of(c)).config;
   status = make_extras(c, &l);

@@ -60,6 +60,7 @@ typedef struct setting {
   const char *overrides; /* names, separated by blanks: settings of a lower source that this one replaces. Two settings
                             that override each other exclude each other within a source. */
   bool zero_if_absent;   /* a file without the key means 0 or the first choice; zero values are not written */
+  int choice_if_absent;  /* a choice: its index where config.json lacks the key; 0: see zero_if_absent */
 } setting;
 
 typedef struct settings_table {

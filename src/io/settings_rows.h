@@ -28,6 +28,7 @@
 #define OVERRIDES(names)     .overrides = names
 #define ROLE(value)          .role = value
 #define ZERO_IF_ABSENT       .zero_if_absent = true
+#define CHOICE_IF_ABSENT(i)  .choice_if_absent = (i)
 
 /* compiles only if every row has a bit in settings_part.given */
 #define SETTINGS_COUNT(rows) (sizeof(rows) / sizeof *(rows))

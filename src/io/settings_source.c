@@ -252,6 +252,7 @@ static json_t *value_in(const json_t *object, const setting *s) {
   static const uint64_t zero; /* as large as any value */
   json_t *value = json_object_get(object, setting_canonical_name(s));
   if (!value) value = json_object_get(object, s->name);
+  if (!value && s->choice_if_absent) return json_value(s, &s->choice_if_absent);
   return value || !s->zero_if_absent ? json_incref(value) : json_value(s, &zero);
 }
 

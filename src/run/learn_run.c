@@ -193,9 +193,7 @@ static void set_line(sparc_learn_run *run, const char *line, size_t size, const 
   run->line_name = name;
 }
 
-sparc_status sparc_learn_run_begin(sparc_learn_run *run, const char *line, size_t size, const char *name) {
-  if (!run || !line || !name) return fail(SPARC_INVALID, "%s is NULL", !run ? "run" : !line ? "line" : "name");
-  if (run->engine.begun || run->engine.failed) return fail(SPARC_INVALID, "the run has already begun");
+sparc_status learn_run_begin(sparc_learn_run *run, const char *line, size_t size, const char *name) {
   set_line(run, line, size, name);
   run->engine.failed = true; /* unless all of this succeeds */
   sparc_status status = engine_begin(&run->engine);
@@ -303,7 +301,9 @@ sparc_status sparc_learn_run_line(sparc_learn_run *run, const char *line, size_t
   if (!run || !line || !name || !prediction)
     return fail(SPARC_INVALID, "%s is NULL", !run ? "run" : !line ? "line" : !name ? "name" : "prediction");
   *prediction = NULL;
-  if (!learn_run_is_ready(run)) return fail(SPARC_INVALID, "the run has not begun: call sparc_learn_run_begin first");
+  if (run->engine.failed) return fail(SPARC_INVALID, "the run has failed");
+  const sparc_status begun = run->engine.begun ? SPARC_OK : learn_run_begin(run, line, size, name);
+  if (begun != SPARC_OK) return begun;
   if (run->skip_first) {
     run->skip_first = false;
     return SPARC_OK;

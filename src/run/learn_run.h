@@ -17,7 +17,11 @@ typedef struct learn_run_texts {
 
 learn_run_texts learn_run_texts_of(const sparc_learn_run *run);
 
-/* learn_run_lock locks the file before sparc_learn_run_begin does, for callers that wait for their first line */
+/* learn_run_lock locks the file before the first line does, for callers that wait for it */
 sparc_status learn_run_lock(sparc_learn_run *run);
+
+/* learn_run_begin does what sparc_learn_run_line does before it processes its first line, for callers that need the names
+ * of columns before the first prediction; the line is processed by a later call */
+sparc_status learn_run_begin(sparc_learn_run *run, const char *line, size_t size, const char *name);
 
 #endif

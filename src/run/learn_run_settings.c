@@ -49,13 +49,6 @@ settings_binding learn_binding(sparc_learn_run_config *c) {
                {.table = &learn_settings, .at = c, .given = &given[2]}}};
 }
 
-sparc_learn_run_config sparc_learn_run_defaults(void) {
-  sparc_learn_run_config config = {.model = NULL};
-  const settings_binding binding = learn_binding(&config);
-  settings_clear(&binding);
-  return config;
-}
-
 sparc_status sparc_learn_run_config_set(sparc_learn_run_config *config, const char *name, const char *value) {
   if (!config) return fail(SPARC_INVALID, "config is NULL");
   const settings_binding binding = learn_binding(config);

@@ -80,7 +80,7 @@ sparc_status sparc_rl_run_create(const sparc_rl_run_config *config, sparc_rl_run
 /* a plugin is code, which a file must not select */
 static sparc_status create_from(const run_folder *folder, const settings_source *source, int threads,
                                 sparc_rl_run **out) {
-  sparc_rl_run_config config = sparc_rl_run_defaults();
+  sparc_rl_run_config config = {.folder = NULL};
   const settings_binding binding = rl_binding(&config);
   sparc_status status = settings_apply(&binding, source);
   config.folder = folder->path;
@@ -95,7 +95,7 @@ sparc_status sparc_rl_run_load(const char *path, int threads, sparc_rl_run **out
   *out = NULL;
   if (!path) return fail(SPARC_INVALID, "folder is NULL, expected that of a run");
   run_folder folder = {.path = ""};
-  sparc_rl_run_config config = sparc_rl_run_defaults();
+  sparc_rl_run_config config = {.folder = NULL};
   const settings_binding binding = rl_binding(&config);
   settings_source *source = sparc_alloc(sizeof *source);
   if (!source) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");

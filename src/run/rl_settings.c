@@ -30,13 +30,6 @@ settings_binding rl_binding(sparc_rl_run_config *config) {
                {.table = &rl_settings, .at = config, .given = &config->given[1]}}};
 }
 
-sparc_rl_run_config sparc_rl_run_defaults(void) {
-  sparc_rl_run_config config = {.folder = NULL};
-  const settings_binding binding = rl_binding(&config);
-  settings_clear(&binding);
-  return config;
-}
-
 sparc_status sparc_rl_run_config_set(sparc_rl_run_config *config, const char *name, const char *value) {
   if (!config) return fail(SPARC_INVALID, "config is NULL");
   const settings_binding binding = rl_binding(config);
@@ -46,7 +39,7 @@ sparc_status sparc_rl_run_config_set(sparc_rl_run_config *config, const char *na
 /* ---- settings that are not given ----------------------------------------------------------------- */
 
 static sparc_status default_config(const char *name, sparc_rl_run_config *defaults) {
-  *defaults = sparc_rl_run_defaults();
+  *defaults = (sparc_rl_run_config){.folder = NULL};
   const sparc_status status = sparc_ppo_defaults(name, &defaults->ppo);
   if (status != SPARC_OK) return status;
   defaults->given[0] = UINT64_MAX; /* sparc_ppo_defaults() sets all of them */

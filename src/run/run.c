@@ -159,7 +159,7 @@ sparc_status sparc_run_load(const char *folder, int threads, sparc_run **out) {
   run_folder names = {.path = ""};
   sparc_status status = run_folder_at(folder, &names);
   if (status != SPARC_OK) return status;
-  sparc_run_config config = sparc_run_defaults();
+  sparc_run_config config = {.data = NULL};
   const settings_binding binding = run_binding(&config);
   settings_source *source = sparc_alloc(sizeof *source);
   if (!source) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");

@@ -15,7 +15,7 @@
 /* ---- the table ----------------------------------------------------------------------------------- */
 
 /* in the order of sparc_run_recipe, and of sparc_head_input as far as a head of classes goes */
-static const char *const recipes[] = {"paper", "small", "auto", "sized", NULL};
+static const char *const recipes[] = {"auto", "paper", "small", "sized", NULL};
 static const char *const heads[] = {"mean", "last", NULL};
 
 #define SETTING_STRUCT sparc_run_config
@@ -28,7 +28,7 @@ static const setting run_rows[] = {
     {"epochs", NULL, LONG(epochs, 1, INT32_MAX), ROLE(SHORTHAND), OVERRIDES("updates")},
     {"validate-every", NULL, LONG(validate_every, 1, INT32_MAX)},
     {"patience", NULL, INT(patience, 1, INT32_MAX)},
-    {"recipe", NULL, CHOICE(recipe, recipes), ZERO_IF_ABSENT},
+    {"recipe", NULL, CHOICE(recipe, recipes), CHOICE_IF_ABSENT(SPARC_RECIPE_PAPER)},
     {"time-budget", NULL, REAL(time_budget, 1, 1e9), ROLE(UNRECORDED)},
     {"official", NULL, FLAG(official), OVERRIDES("validation")},
     THREADS_SETTING(train.threads),
@@ -53,13 +53,6 @@ settings_binding run_binding(sparc_run_config *config) {
            .given = &given[3],
            .prefix = "read.",
            .without = "unlabelled"}}};
-}
-
-sparc_run_config sparc_run_defaults(void) {
-  sparc_run_config config = {.data = NULL};
-  const settings_binding binding = run_binding(&config);
-  settings_clear(&binding);
-  return config;
 }
 
 sparc_status sparc_run_config_set(sparc_run_config *config, const char *name, const char *value) {

@@ -36,7 +36,7 @@ static json_t *read_file(const void *bytes, size_t size) {
   require(file >= 0 && write(file, bytes, size) == (ssize_t)size, "a file in memory");
   snprintf(path, sizeof path, "/proc/self/fd/%d", file);
 
-  sparc_run_config config = sparc_run_defaults();
+  sparc_run_config config = {.data = NULL};
   const settings_binding binding = run_binding(&config);
   settings_source source = {.where = NULL};
   json_t *object = NULL;
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(text != NULL, "the configuration as text");
   json_t *again = read_file(text, strlen(text));
   require(again != NULL, "a configuration that was written is read");
-  sparc_run_config any = sparc_run_defaults();
+  sparc_run_config any = {.data = NULL};
   const settings_binding binding = run_binding(&any);
   require(settings_compare(&binding, again, first, "the first") == SPARC_OK,
           "a configuration that was written is the same");

@@ -201,7 +201,7 @@ static sparc_status config_from_model(const replay *r, data_sources *s) {
 static sparc_status load_data(replay *r, const replay_options *options) {
   const char *protocol = sparc_tensors_metadata_find(r->file.file, "run.protocol");
   run_folder folder = {.path = ""};
-  data_sources from = {.config = sparc_run_defaults()};
+  data_sources from = {.config = {.data = NULL}};
   bool found;
   sparc_status status = run_folder_at(r->folder, &folder);
   if (status == SPARC_OK) status = folder_file_find(folder.config, &found);

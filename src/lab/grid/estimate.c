@@ -117,12 +117,11 @@ static sparc_status time_run(const sparc_run_config *config, double *rate) {
 }
 
 sparc_status estimate_training(const grid_job *job, int threads, double *rate) {
-  sparc_run_config config = sparc_run_defaults();
+  sparc_run_config config = {.data = NULL};
   const settings_binding binding = run_binding(&config);
   settings_source *source = sparc_alloc(sizeof *source);
   *rate = 0;
   if (!source) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
-  settings_clear(&binding);
   sparc_status status = settings_read_json(&binding, "settings", json_incref(job->settings), source);
   if (status == SPARC_OK) status = settings_apply(&binding, source);
   config.folder = NULL;
@@ -141,7 +140,6 @@ double estimate_memory(const grid_job *job) {
   const settings_binding binding = rl_binding(&config);
   settings_source *source = sparc_alloc(sizeof *source);
   if (!source) return 0;
-  settings_clear(&binding);
   sparc_rl_run *run = NULL;
   double bytes = 0;
   sparc_status status = settings_read_json(&binding, "settings", json_incref(job->settings), source);

@@ -523,7 +523,7 @@ static sparc_status need(const json_t *settings, const char *key) {
 
 static sparc_status try_settings(grid_kind kind, json_t *settings, const char *metric, const place *p) {
   sparc_rl_run_config rl = {.folder = NULL};
-  sparc_run_config run = sparc_run_defaults();
+  sparc_run_config run = {.data = NULL};
   const settings_binding bindings[] = {[GRID_RL] = rl_binding(&rl), [GRID_TRAIN] = run_binding(&run)};
   static const char *const needed[] = {
       [GRID_RL] = "task", [GRID_TRAIN] = "data", [GRID_BENCH] = "problem", [GRID_CHECK] = "file"};
