@@ -363,6 +363,10 @@ static void test_csv_hints(void **state) {
   refuse_text("1,2,3,4,x\n2024-01-05,2,3,4,y\n", defaults,
               "for a date set ignore_columns or time_column to its column");
   refuse_text("1,2,3,4,x\n5/31/24 12:00,2,3,4,y\n", defaults, "for a date set");
+  refuse_text("1,2,3,4,x\n1949-01,2,3,4,y\n", defaults, "for a date set");
+  refuse_text("1,2,3,4,x\n1970 Q1,2,3,4,y\n", defaults, "for a date set");
+  refuse_text("1,2,3,4,x\n1970 Q5,2,3,4,y\n", defaults, "ignore_columns skips a column");
+  refuse_text("1,2,3,4,x\n19-49,2,3,4,y\n", defaults, "ignore_columns skips a column");
   bytes b = {.size = 0};
   put(&b,
       "\xff\xfe"

@@ -53,36 +53,50 @@ bool columns_have_index(const column_list *list) {
 
 const char *column_time_name(const char *setting) { return setting && strcmp(setting, "none") == 0 ? NULL : setting; }
 
-/* how many digits a date has, and how many of them before the first mark; 0: it is none */
-static size_t count_date(span s, size_t *first) {
-  size_t digits = 0, marks = 0, i = 0;
+/* digits of a date, those before its first mark, and marks; digits 0: it is none */
+typedef struct date_form {
+  size_t digits, first, marks;
+} date_form;
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* two marks: a day; one: a month, which follows its year */
+static date_form date_form_of(span s) {
+  date_form d = {0};
+  size_t i = 0;
   char mark = 0;
-  *first = 0;
-  for (; i < s.size && marks <= 2; i++) {
-    if (s.at[i] >= '0' && s.at[i] <= '9') {
-      digits++;
-    } else if (strchr("-/.", s.at[i]) && s.at[i] && digits && (!mark || mark == s.at[i])) {
+  for (; i < s.size && d.marks <= 2; i++) {
+    if (is_digit(s.at[i])) {
+      d.digits++;
+    } else if (strchr("-/.", s.at[i]) && s.at[i] && d.digits && (!mark || mark == s.at[i])) {
       mark = s.at[i];
-      if (!marks++) *first = digits;
+      if (!d.marks++) d.first = d.digits;
     } else {
       break;
     }
   }
-  return marks == 2 && digits >= 4 && digits <= 8 ? digits : 0;
+  const bool day = d.marks == 2 && d.digits >= 4 && d.digits <= 8;
+  const bool month = d.marks == 1 && d.first == 4 && (d.digits == 5 || d.digits == 6) && i == s.size;
+  return day || month ? d : (date_form){0};
 }
 
-bool column_is_date(span text) {
-  size_t first;
-  return count_date(text, &first) > 0;
+/* 1970Q1, 1970 Q1, 1970-Q1 */
+static bool is_quarter(span s) {
+  if (s.size < 6 || s.size > 7 || (s.size == 7 && s.at[4] != ' ' && s.at[4] != '-')) return false;
+  for (size_t i = 0; i < 4; i++)
+    if (!is_digit(s.at[i])) return false;
+  const char *quarter = s.at + s.size - 2;
+  return quarter[0] == 'Q' && quarter[1] >= '1' && quarter[1] <= '4';
 }
+
+bool column_is_date(span text) { return date_form_of(text).digits > 0 || is_quarter(text); }
 
 /* a date that does not begin with its year, or one or an hour without leading zeros, is not in order where its bytes
  * are */
 static bool is_in_order(span text) {
-  size_t first;
-  const size_t digits = count_date(text, &first);
-  if (digits) return digits == 8 && first == 4;
-  return !(text.size > 1 && text.at[0] >= '0' && text.at[0] <= '9' && text.at[1] == ':');
+  const date_form d = date_form_of(text);
+  if (d.digits) return d.first == 4 && d.digits == (d.marks == 2 ? 8 : 6);
+  return !(text.size > 1 && is_digit(text.at[0]) && text.at[1] == ':');
 }
 
 /* numbers have the precision of double: seconds since 1970 with fractions are times */

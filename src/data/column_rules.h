@@ -40,7 +40,8 @@ bool columns_have_index(const column_list *list);
  * means rows in the order of the file */
 const char *column_time_name(const char *setting);
 
-/* column_is_date recognises 2024-05-31, 31.05.2024, 5/31/24, with or without a time of day */
+/* column_is_date recognises 2024-05-31, 31.05.2024, 5/31/24, with or without a time of day; months, 2024-05; and
+ * quarters, 2024 Q2 */
 bool column_is_date(span text);
 
 /* A time is a number, or a text of which the order of bytes is that of time: 2024-05-31T12:00, 08:15. */

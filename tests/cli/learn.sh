@@ -199,6 +199,13 @@ complains "packed.csv.gz, line 1: this is gzip data, expected text; decompress i
 printf '2026-01-01,5\n2026-01-02,6\n2026-01-03,7\n' >dates.csv
 expect 3 learn dates.csv --quiet
 complains "is '2026-01-02', expected a number, NaN or ?; for a date set --time or --ignore to its column"
+printf 'Date,Passengers\n1949-09,112\n1949-10,118\n' >months.csv
+expect 3 learn months.csv --quiet
+complains "'Date' is '1949-09', expected a number, NaN or ?; for a date set --time or --ignore to its column"
+expect 0 learn months.csv --time Date --quiet
+printf 'Date,Passengers\n1949-9,112\n1949-10,118\n' >months.csv
+expect 3 learn months.csv --time Date --quiet
+complains "a time whose text can be put in order"
 expect 0 learn dates.csv --ignore 1 --quiet
 [ "$(wc -l <out)" = 4 ] || fail "a column of dates makes the first line a heading"
 # the first line is a header by the rules of files: half of the fields are words; one among numbers is a mistake
