@@ -56,12 +56,8 @@ static int plain_nearest(const examples *test, int i, const examples *train, int
 }
 
 static sparc_dataset *dataset_of(const examples *e, int count, int channels) {
-  const sparc_arrays arrays = {.count = count,
-                               .channels = channels,
-                               .x = e->x,
-                               .lengths = e->length,
-                               .labels = e->label,
-                               .classes = TRAIN};
+  const sparc_arrays arrays = {
+      .count = count, .channels = channels, .x = e->x, .lengths = e->length, .labels = e->label, .classes = TRAIN};
   sparc_dataset *out;
   assert_int_equal(sparc_dataset_from_arrays(&arrays, NULL, &out), SPARC_OK);
   return out;
@@ -91,8 +87,8 @@ static void test_warping_matches_the_plain_recursion(void **state) {
     for (int i = 0; i < TEST; i++) test.label[i] = plain_nearest(&test, i, &train, channels, window);
     const int correct = correct_of(&train, &test, channels, window, 1 + round % 3);
     if (correct != TEST)
-      fail_msg("round %d, %d channels, window %g: %d of %d neighbours are those of the plain recursion", round, channels,
-               window, correct, TEST);
+      fail_msg("round %d, %d channels, window %g: %d of %d neighbours are those of the plain recursion", round,
+               channels, window, correct, TEST);
     test.label[round % TEST] = (test.label[round % TEST] + 1) % TRAIN;
     assert_int_equal(correct_of(&train, &test, channels, window, 1), TEST - 1);
   }
