@@ -69,6 +69,31 @@ static void test_formats(void **state) {
          "\\par\\smallskip{\\footnotesize A note \\& more. Bold: best; underlined: second best.}\n\\end{table}\n");
 }
 
+/* Markdown leaves out a column that has no text, and then the heading of the only column of a group */
+static void test_empty_columns(void **state) {
+  (void)state;
+  char *text = NULL;
+  size_t size = 0;
+  text_table s;
+  assert_true(text_table_create(1, 2, 2, &s));
+  snprintf(s.title, TEXT_TABLE_TITLE, "T");
+  snprintf(s.row[0], TEXT_TABLE_TITLE, "A");
+  s.column[0] = "here";
+  s.column[1] = "paper";
+  for (int g = 0; g < 2; g++) {
+    snprintf(s.group[g], TEXT_TABLE_TITLE, "G%d", g);
+    text_table_number(g, 0, text_table_at(&s, 0, g, 0)->text, TEXT_TABLE_CELL);
+  }
+  text_table_number(5, 0, text_table_at(&s, 0, 1, 1)->text, TEXT_TABLE_CELL);
+  FILE *stream = open_memstream(&text, &size);
+  assert_non_null(stream);
+  text_table_write(&s, FORMAT_MARKDOWN, stream);
+  fclose(stream);
+  assert_string_equal(text, "### T\n\n|  | G0 | G1, here | G1, paper |\n|:---|---:|---:|---:|\n| A | 0 | 1 | 5 |\n");
+  free(text);
+  text_table_free(&s);
+}
+
 /* untrusted text in every position and format */
 static void test_hostile(void **state) {
   (void)state;
@@ -117,7 +142,7 @@ static void test_csv(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats), cmocka_unit_test(test_hostile),
-                                     cmocka_unit_test(test_csv)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats), cmocka_unit_test(test_empty_columns),
+                                     cmocka_unit_test(test_hostile), cmocka_unit_test(test_csv)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -204,6 +204,31 @@ static void put_markdown(FILE *f, const char *text) {
   while (*text) text += put_escaped_character(f, text, escapes);
 }
 
+/* whether a column, other than the first of its group, has no text in any row; Markdown leaves it out */
+static bool is_empty(const text_table *s, int group, int column) {
+  if (column == 0) return false;
+  for (int r = 0; r < s->rows; r++)
+    if (*text_table_at(s, r, group, column)->text) return false;
+  return true;
+}
+
+static void put_markdown_heading(const text_table *s, FILE *f) {
+  for (int g = 0; g < s->groups; g++) {
+    int shown = 0;
+    for (int c = 0; c < s->columns; c++) shown += !is_empty(s, g, c);
+    for (int c = 0; c < s->columns; c++) {
+      if (is_empty(s, g, c)) continue;
+      putc(' ', f);
+      put_markdown(f, s->group[g]);
+      fprintf(f, "%s%s |", shown > 1 ? ", " : "", shown > 1 ? s->column[c] : "");
+    }
+  }
+  fprintf(f, "\n|:---|");
+  for (int i = 0; i < s->groups * s->columns; i++)
+    if (!is_empty(s, i / s->columns, i % s->columns)) fprintf(f, "---:|");
+  putc('\n', f);
+}
+
 static void write_markdown(const text_table *s, FILE *f) {
   static const char *const around[] = {[MARK_NONE] = "", [MARK_BEST] = "**", [MARK_SECOND] = "*"};
   fprintf(f, "### ");
@@ -211,19 +236,13 @@ static void write_markdown(const text_table *s, FILE *f) {
   fprintf(f, "\n\n| ");
   put_markdown(f, s->corner);
   fprintf(f, " |");
-  for (int i = 0; i < s->groups * s->columns; i++) {
-    putc(' ', f);
-    put_markdown(f, s->group[i / s->columns]);
-    fprintf(f, "%s%s |", s->columns > 1 ? ", " : "", s->column[i % s->columns]);
-  }
-  fprintf(f, "\n|:---|");
-  for (int i = 0; i < s->groups * s->columns; i++) fprintf(f, "---:|");
-  putc('\n', f);
+  put_markdown_heading(s, f);
   for (int r = 0; r < s->rows; r++) {
     fprintf(f, "| ");
     put_markdown(f, s->row[r]);
     fprintf(f, " |");
     for (int i = 0; i < s->groups * s->columns; i++) {
+      if (is_empty(s, i / s->columns, i % s->columns)) continue;
       const text_table_cell *cell = text_table_at(s, r, i / s->columns, i % s->columns);
       fprintf(f, " %s", around[cell->mark]);
       put_markdown(f, cell->text);

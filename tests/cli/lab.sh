@@ -216,7 +216,7 @@ prints "A tiny grid (scale 50)"
 prints "0 of 2 done, 1 stopped"
 expect 0 lab table tiny.json --out reference --format markdown
 prints "| SPARC |"
-prints "| Tracking: NMSE, here | Tracking: NMSE, paper | Order, any: accuracy, %, here |"
+prints "| Tracking: NMSE, here | Tracking: NMSE, paper | Order, any: accuracy, % |"
 expect 0 lab table tiny.json --out reference --format latex
 prints '\toprule'
 prints '0.096 $\pm$ 0.010'
