@@ -7,6 +7,7 @@
 #include "lab/grid/grid.h"
 #include "lab/grid/job.h"
 #include "lab/grid/match.h"
+#include "lab/grid/report.h"
 #include "lab/grid/results.h"
 #include "scratch.h"
 #include "unit.h"
@@ -517,6 +518,25 @@ static void test_changed(void **state) {
   free(other);
 }
 
+/* diagnostic tasks, other experiments, reduced ones; each part in the order of the built-in grids */
+static void test_report_order(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    double scale;
+  } order[] = {{"figure1", 1}, {"grouping", 1}, {"popgym", 1}, {"ablations", 1}, {"figure1", 0.5}, {"popgym", 0.25}};
+  int last = -1;
+  for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+    grid g;
+    assert_int_equal(grid_open(order[i].name, &g), SPARC_OK);
+    const grid_scope scope = {.scale = order[i].scale};
+    const int position = lab_report_position(&g, &scope);
+    if (position <= last) fail_msg("%s at scale %g is not after its predecessor", order[i].name, order[i].scale);
+    last = position;
+    grid_free(&g);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_builtin),
                                      cmocka_unit_test(test_paper),
@@ -529,6 +549,7 @@ int main(void) {
                                      cmocka_unit_test(test_split),
                                      cmocka_unit_test_teardown(test_jobs, empty_folder),
                                      cmocka_unit_test(test_match),
+                                     cmocka_unit_test(test_report_order),
                                      cmocka_unit_test(test_estimates),
                                      cmocka_unit_test(test_provenance),
                                      cmocka_unit_test_teardown(test_results, empty_folder),

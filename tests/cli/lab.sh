@@ -209,6 +209,7 @@ sed 's/"range": .50, 100./"range": [50, 50]/' tiny.json >flat.json
 refuse 3 "range is not the two scores of a random and of an optimal policy" lab table flat.json --out reference
 expect 0 lab table tiny.json
 prints "1 of 2 done"
+grep -Eq ' [0-9.]+ \(1 of 2 done' "$scratch/out" || fail "the mean of the finished seeds is missing"
 prints "waiting"
 if grep -q "difference" "$scratch/out"; then fail "an unfinished grid has differences"; fi
 expect 0 lab table long.json --out slow --scale 50
@@ -396,6 +397,7 @@ grep -q '^| SPARC |' kept/tiny/table.md || fail "the table is no Markdown"
 
 expect 0 lab report tiny.json --tasks tracking --seeds 3 --out reference
 grep -q "Unfinished: " reference/report.html || fail "the report does not list what is missing"
+grep -q '"partial":true' reference/report.html || fail "the charts do not show the finished seeds"
 expect 0 lab report --out reference
 
 # ---- a report opens with diagnostic tasks; experiments with a reduced budget come last and are annotated

@@ -125,18 +125,20 @@ static void put_scores(html_page *page, const grid_results *r) {
     html_chart_begin(page, &(html_chart){.title = t->title, .x = "", .y = t->score.unit, .from_zero = true});
     for (int m = 0; m < jobs->chosen.methods; m++) {
       const field_result *f = grid_field(r, task, m);
-      if (!f->ours.count && !f->in_paper) continue;
+      const aggregate_summary *s = f->ours.count ? &f->ours : &f->partial;
+      if (!s->count && !f->in_paper) continue;
       html_chart_bar(page, &(html_bar){.name = jobs->g->method[f->method].title,
                                        .colour = grid_colour(jobs->g, f->method),
-                                       .value = f->ours.count ? f->ours.mean : NAN,
-                                       .stddev = f->ours.count > 1 ? f->ours.stddev : NAN,
-                                       .paper = f->in_paper ? f->paper : NAN});
+                                       .value = s->count ? s->mean : NAN,
+                                       .stddev = s->count > 1 ? s->stddev : NAN,
+                                       .paper = f->in_paper ? f->paper : NAN,
+                                       .partial = f->ours.count == 0});
     }
     html_chart_end(page);
   }
   html_figure_end(page,
-                  "Bars: mean over seeds; lines: one standard deviation; an ellipsis: unfinished. Diamonds: the "
-                  "paper's mean.");
+                  "Bars: mean over seeds, pale: over those that are finished; lines: one standard deviation; an "
+                  "ellipsis: no seed is finished. Diamonds: the paper's mean.");
 }
 
 /* with many methods colours repeat; the later lines are dashed */
@@ -342,7 +344,11 @@ static bool is_reduced(const grid *g, const grid_scope *scope) {
 }
 
 int lab_report_position(const grid *g, const grid_scope *scope) {
-  return is_reduced(g, scope) ? 2 : is_diagnostic(g) ? 0 : 1;
+  enum { LARGEST_PART = 1000 };
+  const int part = is_reduced(g, scope) ? 2 : is_diagnostic(g) ? 0 : 1;
+  int index = 0;
+  while (grid_names()[index] && strcmp(grid_names()[index], g->name) != 0) index++;
+  return part * LARGEST_PART + index;
 }
 
 static void put_budget(html_page *page, const grid_jobs *jobs) {

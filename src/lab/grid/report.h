@@ -14,7 +14,7 @@ sparc_status lab_report_add(html_page *page, const grid_results *results, const 
 sparc_status lab_report_end(html_page *page);
 
 /* Position of an experiment in a report: diagnostic tasks first, then other experiments at full budget, then those with
- * a reduced budget. Equal positions keep their order. */
+ * a reduced budget; in each part the built-in ones in their order, then others. Equal positions keep their order. */
 int lab_report_position(const grid *g, const grid_scope *scope);
 
 #endif

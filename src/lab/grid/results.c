@@ -41,6 +41,14 @@ static sparc_status add_run(const grid_job *job, const job_report *report, const
   return SPARC_OK;
 }
 
+static aggregate_summary summarise_finished(int seeds, const double *score) {
+  double finished[GRID_MAX_SEEDS];
+  int count = 0;
+  for (int s = 0; s < seeds; s++)
+    if (isfinite(score[s])) finished[count++] = score[s];
+  return aggregate_summarise(count, finished);
+}
+
 static sparc_status read_runs(const grid_results *r, int task, int method, field_result *f, double *score) {
   const int seeds = r->jobs->chosen.seeds;
   const grid_job *known = NULL; /* a run that records its data */
@@ -59,7 +67,7 @@ static sparc_status read_runs(const grid_results *r, int task, int method, field
     if (report.state == JOB_DONE) status = add_run(job, &report, &known, f);
   }
   f->score = score;
-  if (f->count[JOB_DONE] == seeds && f->refused == 0) f->ours = aggregate_summarise(seeds, score);
+  *(f->count[JOB_DONE] == seeds && f->refused == 0 ? &f->ours : &f->partial) = summarise_finished(seeds, score);
   return status;
 }
 
@@ -122,7 +130,7 @@ static bool is_reported(const grid_results *r, const field_result *f) {
   return false;
 }
 
-static bool is_marked(const field_result *f) { return f->ours.count && *f->departure; }
+static bool is_marked(const field_result *f) { return (f->ours.count || f->partial.count) && *f->departure; }
 
 /* "† not as in the paper: FordA: 150 updates, the paper 20000; UWave: ..." */
 static void note_departures(grid_results *r) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* results.h: aggregated results of a grid per task and method (a field of the table), next to the paper's numbers.
  *
- * A field has a result when all its seeds are finished with a finite score; until then it shows its progress. Scores are
+ * A field has a result when all its seeds are finished with a finite score; until then it shows the mean of the
+ * finished ones and its progress, and takes no part in ranks, marks and differences. Scores are
  * computed from the logs with the grid's definition. Runs on different data are not averaged. Differences are paired by
  * seed; ranks use unrounded means.
  */
@@ -25,6 +26,7 @@ typedef struct field_result {
   provenance made;              /* of all finished runs; "unknown" if not recorded */
   char departure[DEPARTURE];    /* differences of data, split or budget to the paper; "": none */
   aggregate_summary ours;       /* count 0: unfinished */
+  aggregate_summary partial;    /* over the finished runs of an unfinished field; count 0: none */
   aggregate_summary difference; /* to the reference, paired by seed; count 0: none */
   table_mark mark;              /* among the methods of the task */
   int rank;                     /* 0: none */

@@ -42,18 +42,33 @@ static void make_title(const grid_results *r, table_kind kind, char title[TEXT_T
   snprintf(title, TEXT_TABLE_TITLE, "%.100s%s%s%s%s", g->title, *mark ? " (" : "", mark, *mark ? ")" : "", what);
 }
 
+static void append(text_table_cell *c, const char *text) {
+  const size_t used = strlen(c->text);
+  snprintf(c->text + used, sizeof c->text - used, "%s", text);
+}
+
+/* "waiting", or behind the mean of the finished runs "(2 of 3 done)" */
+static void append_state(const grid_results *r, const field_result *f, text_table_cell *c) {
+  const bool alone = !*c->text;
+  char state[TEXT_TABLE_CELL];
+  field_state(r, f, state, sizeof state);
+  if (!alone) append(c, " (");
+  append(c, state);
+  if (!alone) append(c, ")");
+}
+
 static void fill_ours(const grid_results *r, table_kind kind, const field_result *f, text_table_cell *c) {
   const grid_score score = grid_score_of(r->jobs->g, f->task, f->method);
-  const aggregate_summary *s = kind == TABLE_SCORES ? &f->ours : &f->difference;
-  c->unfinished = s->count == 0;
+  const aggregate_summary *whole = kind == TABLE_SCORES ? &f->ours : &f->difference;
+  const aggregate_summary *s = kind == TABLE_SCORES && f->partial.count ? &f->partial : whole;
+  c->unfinished = whole->count == 0;
   if (s->count) {
     text_table_mean_stddev(s->mean, s->stddev, score.digits, c->text);
-    if (*f->departure && (kind == TABLE_SCORES || f->difference_in_paper))
-      strncat(c->text, RESULTS_MARK, sizeof c->text - strlen(c->text) - 1);
-  } else if (kind == TABLE_SCORES) {
-    field_state(r, f, c->text, sizeof c->text);
+    if (*f->departure && (kind == TABLE_SCORES || f->difference_in_paper)) append(c, RESULTS_MARK);
   }
-  if (kind == TABLE_SCORES) c->mark = f->mark;
+  if (kind != TABLE_SCORES) return;
+  if (c->unfinished) append_state(r, f, c);
+  c->mark = f->mark;
 }
 
 static void fill_paper(const grid_results *r, table_kind kind, const field_result *f, text_table_cell *c) {

@@ -104,7 +104,7 @@ void html_chart_bar(html_page *p, const html_bar *bar) {
   put_number(p->out, bar->stddev);
   fputs(",\"paper\":", p->out);
   put_number(p->out, bar->paper);
-  putc('}', p->out);
+  fprintf(p->out, ",\"partial\":%s}", bar->partial ? "true" : "false");
 }
 
 void html_chart_end(html_page *p) {

@@ -74,6 +74,7 @@ typedef struct html_line {
 typedef struct html_bar {
   const char *name, *colour;
   double value, stddev, paper; /* NaN: not known */
+  bool partial;                /* drawn pale */
 } html_bar;
 
 void html_figure_begin(html_page *page, const char *name);

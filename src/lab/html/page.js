@@ -145,7 +145,8 @@
     const width = Math.max(260, place.clientWidth), row = 28, top = 20, bottom = 36;
     const height = top + row * chart.bars.length + bottom, column = 52, inPaper = chart.bars.some((bar) => bar.paper !== null);
     const left = Math.min(width * 0.5, 18 + 6.4 * Math.max(...chart.bars.map((bar) => bar.name.length))), right = 12 + column * (inPaper ? 2 : 1);
-    const ends = chart.bars.flatMap((bar) => [bar.value, bar.paper, bar.value === null ? null : bar.value + (bar.stddev || 0)]);
+    const spread = (bar, side) => (bar.value === null ? null : bar.value + side * (bar.stddev || 0));
+    const ends = chart.bars.flatMap((bar) => [bar.paper, spread(bar, -1), spread(bar, 1)]);
     const [low, high] = range(ends.concat(0));
     const x = (v) => left + (v - low) / (high - low) * (width - left - right);
     const canvas = svg(place, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title});
@@ -160,12 +161,12 @@
     chart.bars.forEach((bar, i) => {
       const middle = top + row * (i + 0.5), group = svg(canvas, "g", {});
       const paper = bar.paper === null ? "" : `, paper ${shown(bar.paper)}`;
-      svg(group, "title", {}, bar.value === null ? `${bar.name}: unfinished${paper}` : `${bar.name}: ${shown(bar.value)}${bar.stddev ? " ± " + shown(bar.stddev) : ""}${paper}`);
+      svg(group, "title", {}, bar.value === null ? `${bar.name}: unfinished${paper}` : `${bar.name}: ${shown(bar.value)}${bar.stddev ? " ± " + shown(bar.stddev) : ""}${bar.partial ? ", not all seeds" : ""}${paper}`);
       svg(group, "text", {x: left - 12, y: middle + 4, "text-anchor": "end"}, bar.name);
       if (bar.value !== null) {
         const from = Math.min(x(0), x(bar.value));
-        svg(group, "rect", {x: from, y: middle - 8, width: Math.max(1, Math.abs(x(bar.value) - x(0))), height: 16, fill: bar.colour, rx: 2});
-        if (bar.stddev) svg(group, "line", {class: "spread", x1: x(bar.value - bar.stddev), x2: x(bar.value + bar.stddev), y1: middle, y2: middle});
+        svg(group, "rect", {x: from, y: middle - 8, width: Math.max(1, Math.abs(x(bar.value) - x(0))), height: 16, fill: bar.colour, "fill-opacity": bar.partial ? 0.45 : 1, rx: 2});
+        if (bar.stddev) svg(group, "line", {class: "spread", x1: x(spread(bar, -1)), x2: x(spread(bar, 1)), y1: middle, y2: middle});
       }
       if (bar.paper !== null) {
         const p = x(bar.paper);
