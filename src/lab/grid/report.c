@@ -315,7 +315,7 @@ static void put_progress(html_page *page, const grid_results *r) {
     failed += r->field[i].count[JOB_FAILED];
   }
   if (done == r->jobs->count) return;
-  html_warning(page, "Unfinished: %d of %d runs are done%s. Entries without a number show the progress.", done,
+  html_warning(page, "Unfinished: %d of %d runs are done%s. Grey entries are of the finished seeds.", done,
                r->jobs->count, failed ? " and some have failed" : "");
 }
 
