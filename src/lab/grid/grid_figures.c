@@ -3,6 +3,7 @@
 #include "lab/grid/grid_figures.h"
 
 #include "base/error.h"
+#include "base/plain_text.h"
 #include "io/folder_file.h"
 #include "lab/gnuplot.h"
 #include "lab/grid/curves.h"
@@ -21,6 +22,13 @@ const char *grid_colour(const grid *g, int method) {
                                         "#7A6FB0", "#8FB339", "#882255", "#E69F00", "#666666", "#A65628"};
   const char *own = g->method[method].colour;
   return own ? own : palette[(size_t)method % (sizeof palette / sizeof *palette)];
+}
+
+bool grid_repeats_colour(const grid_jobs *jobs, int method) {
+  const char *colour = grid_colour(jobs->g, method);
+  for (int m = 0; m < jobs->chosen.methods && jobs->chosen.method[m] != method; m++)
+    if (strcmp(grid_colour(jobs->g, jobs->chosen.method[m]), colour) == 0) return true;
+  return false;
 }
 
 /* ---- which --------------------------------------------------------------------------------------- */
@@ -209,7 +217,8 @@ static void put_lines(FILE *f, const output *o, bool (*shown)(const grid_results
       if (pass == 0)
         fprintf(f, "4:5 with filledcurves linecolor rgb '%s' fillstyle transparent solid 0.18 notitle", colour);
       else
-        fprintf(f, "3 with lines linewidth 2 linecolor rgb '%s' title %s", colour,
+        fprintf(f, "3 with lines linewidth 2%s linecolor rgb '%s' title %s",
+                grid_repeats_colour(r->jobs, r->jobs->chosen.method[m]) ? " dashtype 2" : "", colour,
                 gnuplot_text(method_title(r, m)).text);
       separator = ", \\\n  ";
     }
@@ -243,19 +252,31 @@ static void put_profile_body(FILE *f, const void *context) {
 }
 
 /* panels of scores: a row per method, up to three panels side by side */
-enum { PANELS = 3, PANEL_WIDTH = 320, NAMES = 150, ROW = 22, PANEL_EDGE = 80 };
+enum { PANELS = 3, PANEL_WIDTH = 320, MIN_NAMES = 150, MAX_NAMES = 400, CHARACTER = 7, ROW = 22, PANEL_EDGE = 80 };
 
 typedef struct panels {
-  int across, down, width, height; /* counts, and pixels of the whole figure */
+  int across, down;         /* counts */
+  int names, width, height; /* pixels: of the methods' names, of the whole figure */
 } panels;
+
+static int names_width(const grid_results *r) {
+  int width = MIN_NAMES;
+  for (int m = 0; m < r->jobs->chosen.methods; m++) {
+    const int own = CHARACTER * (2 + plain_columns(method_title(r, m)));
+    if (own > width) width = own;
+  }
+  return width < MAX_NAMES ? width : MAX_NAMES;
+}
 
 static panels lay_out(const grid_results *r) {
   int count = 0;
   for (int t = 0; t < r->jobs->chosen.tasks; t++) count += has_scores(r, t);
   const int across = count < 1 ? 1 : count < PANELS ? count : PANELS, down = (count + across - 1) / across;
+  const int names = names_width(r);
   return (panels){.across = across,
                   .down = down,
-                  .width = NAMES + across * PANEL_WIDTH,
+                  .names = names,
+                  .width = names + across * PANEL_WIDTH,
                   .height = down * (PANEL_EDGE + ROW * r->jobs->chosen.methods)};
 }
 
@@ -293,7 +314,7 @@ static void put_scores_body(FILE *f, const void *context) {
   const panels p = lay_out(r);
   const double edge = (double)PANEL_EDGE / p.height;
   fprintf(f, "set multiplot layout %d,%d margins screen %.4f, screen 0.98, screen %.4f, screen %.4f ", p.down, p.across,
-          (double)NAMES / p.width, 0.65 * edge, 1 - 0.35 * edge);
+          (double)p.names / p.width, 0.65 * edge, 1 - 0.35 * edge);
   fprintf(f, "spacing screen 0.03, screen %.4f\n", edge);
   fprintf(f, "set label 1 '◇ the paper  ○ single runs' at screen 0.01, screen %.4f left textcolor rgb '#3c4650'\n",
           0.12 * edge);

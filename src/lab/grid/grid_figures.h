@@ -41,4 +41,7 @@ void grid_drawing_free(grid_drawing *drawing); /* accepts a zeroed structure */
 /* colour of a method: its own, or one of a colour-blind safe palette */
 const char *grid_colour(const grid *g, int method);
 
+/* whether an earlier method of the selection has the colour of a method, whose lines are dashed then */
+bool grid_repeats_colour(const grid_jobs *jobs, int method);
+
 #endif

@@ -141,14 +141,6 @@ static void put_scores(html_page *page, const grid_results *r) {
                   "ellipsis: no seed is finished. Diamonds: the paper's mean.");
 }
 
-/* with many methods colours repeat; the later lines are dashed */
-static bool is_repeated(const grid_jobs *jobs, int method) {
-  const char *colour = grid_colour(jobs->g, method);
-  for (int m = 0; m < jobs->chosen.methods && jobs->chosen.method[m] != method; m++)
-    if (strcmp(grid_colour(jobs->g, jobs->chosen.method[m]), colour) == 0) return true;
-  return false;
-}
-
 /* the mean as a line with a band of one standard deviation */
 static void put_curve(html_page *page, const grid_jobs *jobs, int method, grid_curve *curve) {
   const grid *g = jobs->g;
@@ -160,7 +152,7 @@ static void put_curve(html_page *page, const grid_jobs *jobs, int method, grid_c
   const bool spread = low && jobs->chosen.seeds > 1;
   html_chart_line(page, &(html_line){.name = g->method[method].title,
                                      .colour = grid_colour(g, method),
-                                     .dashed = is_repeated(jobs, method),
+                                     .dashed = grid_repeats_colour(jobs, method),
                                      .points = (int)curve->count,
                                      .x = curve->x,
                                      .y = curve->mean,
