@@ -34,7 +34,8 @@ typedef struct sparc_rl_run_config {
   long total_steps;     /* of the whole run, rounded down to whole rollouts, at least one */
   long memory_limit_mb; /* refuse a run that needs more megabytes */
   const char *folder;   /* NULL: nothing is written */
-  int resume;           /* 1: continue the run in the folder, which must exist and have the same settings */
+  int resume;           /* 1: continue the run in the folder, which must exist and have the same settings; a greater
+                           total_steps extends it */
   int resume_or_create; /* 1: as resume, but start the run if the folder has none */
   int force;            /* 1: replace the run in the folder */
   uint64_t given[2];    /* bit set of members that were set by name */

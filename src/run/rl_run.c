@@ -274,16 +274,24 @@ static sparc_status compare_config(const sparc_rl_run *run, const sparc_ppo_conf
   return run_folder_compare(&run->engine.folder, &binding, json_of(&c));
 }
 
+/* steps that the run had in config.json; a greater number extends it */
+static sparc_status read_steps(const sparc_rl_run *run, long *steps) {
+  json_t *then = NULL;
+  const sparc_status status = run_folder_read_config(&run->engine.folder, &then);
+  if (status == SPARC_OK) *steps = (long)json_integer_value(json_object_get(then, "steps"));
+  json_decref(then);
+  return status;
+}
+
 /* checks that the checkpoint belongs to the run, before memory is allocated for it. The number of steps may differ from
- * the checkpoint: it is defined by config.json, so a run can be extended there. */
-static sparc_status compare_checkpoint(const sparc_rl_run *run) {
+ * the checkpoint: it is defined by config.json. */
+static sparc_status compare_checkpoint(const sparc_rl_run *run, long total_steps) {
   const char *path = run->engine.folder.last;
   sparc_tensors *file;
   stored_run stored;
   sparc_status status = sparc_tensors_load(path, &file);
   if (status == SPARC_OK) status = stored_run_read(file, path, &stored);
-  if (status == SPARC_OK)
-    status = compare_config(run, &stored.config, run->config.ppo.rollouts * run->config.ppo.rollout_steps);
+  if (status == SPARC_OK) status = compare_config(run, &stored.config, total_steps);
   sparc_tensors_free(file);
   return status;
 }
@@ -292,9 +300,13 @@ static sparc_status restore(void *kind, long *done) {
   sparc_rl_run *run = kind;
   const sparc_ppo_config *c = &run->config.ppo;
   const run_folder *folder = &run->engine.folder;
-  sparc_status status = compare_config(run, c, c->rollouts * c->rollout_steps);
+  long before = 0;
+  sparc_status status = read_steps(run, &before);
   if (status != SPARC_OK) return status;
-  status = compare_checkpoint(run);
+  const long steps = c->rollouts * c->rollout_steps, kept = steps > before ? before : steps;
+  status = compare_config(run, c, kept);
+  if (status != SPARC_OK) return status;
+  status = compare_checkpoint(run, kept);
   if (status == SPARC_OK) status = take_shards(run);
   /* the checkpoint may name a plugin only if the caller did */
   const char *const plugins[] = {c->task, NULL};
@@ -305,8 +317,10 @@ static sparc_status restore(void *kind, long *done) {
   if (status == SPARC_OK) status = ppo_restore(&from, &run->ppo);
   if (status != SPARC_OK) return run_folder_as_format_error(folder, status);
   *done = sparc_ppo_info_of(run->ppo).rollouts_done;
-  if (*done <= c->rollouts) return SPARC_OK;
-  return fail(SPARC_FORMAT, "'%.200s' has %ld rollouts, expected at most %ld", folder->last, *done, c->rollouts);
+  if (*done > c->rollouts)
+    return fail(SPARC_FORMAT, "'%.200s' has %ld rollouts, expected at most %ld", folder->last, *done, c->rollouts);
+  run->ppo->config.rollouts = c->rollouts;
+  return steps > before ? engine_write_config(&run->engine) : SPARC_OK;
 }
 
 /* ---- rollouts ------------------------------------------------------------------------------------ */

@@ -126,6 +126,16 @@ complains "rate is 0.5, but 0.0001 in INT/run/config.json; a resumed run keeps i
 expect 2 rl "${options[@]}" --out INT/run
 complains "'INT/run' holds a run already"
 
+# a greater number of steps extends a run to the files of a run of that length
+expect 0 rl "${small[@]}" --steps 1024 --out long/run
+expect 0 rl "${small[@]}" --steps 512 --out extended/run
+expect 0 rl --resume --steps 1024 --out extended/run --quiet
+for name in last.safetensors metrics.jsonl metrics.csv config.json; do
+  cmp long/run/$name extended/run/$name || fail "$name of an extended run is another one"
+done
+expect 2 rl --resume --steps 512 --out extended/run
+complains "steps is 512, but 1024 in extended/run/config.json; a resumed run keeps its settings"
+
 # config.json and the agent must agree on every setting but the number of steps
 cp -r INT/run disagree
 for change in 's/"rate": [^,]*/"rate": 0.002/' 's/"epochs": [^,]*/"epochs": 7/'; do
