@@ -52,6 +52,8 @@ static score_kind score_kind_of(const sparc_run *run) {
   return d.task->target_kind == SPARC_TARGET_CLASS ? ACCURACY : NMSE;
 }
 
+static bool has_ridge(const sparc_run *run) { return sparc_run_config_of(run).train.readout == SPARC_READOUT_RIDGE; }
+
 static size_t parameters(const sparc_run *run) {
   return sparc_network_sizes_of(sparc_trainer_info_of(run_trainer(run)).network).params;
 }
@@ -142,7 +144,9 @@ static void show_start(train_command *t) {
 
 static void show_update(const train_command *t, const sparc_update_report *r) {
   char text[160];
-  if (score_kind_of(t->run) == ACCURACY)
+  if (has_ridge(t->run))
+    snprintf(text, sizeof text, "leave-one-out loss %.4f  accuracy %.3f", r->loss, r->accuracy);
+  else if (score_kind_of(t->run) == ACCURACY)
     snprintf(text, sizeof text, "loss %.4f  accuracy %.3f", r->loss, r->accuracy);
   else
     snprintf(text, sizeof text, "loss %.4f", r->loss);
@@ -228,21 +232,41 @@ static reason why_stopped(const sparc_run_config *c, const sparc_run_result *r) 
   return why;
 }
 
+static void print_network(const sparc_run *run, const sparc_run_result *r) {
+  const sparc_run_config c = sparc_run_config_of(run);
+  const sparc_network_config *n = &c.train.network;
+  const unsigned long long seed = c.train.seed;
+  if (has_ridge(run)) {
+    printf("network   %d filters with %d thresholds each, ridge readout (%zu parameters), seed %llu\n",
+           SPARC_BANK_MODES, SPARC_BANK_THRESHOLDS, parameters(run), seed);
+    return;
+  }
+  printf("cell      %s (%d modes, %d layers, %zu parameters), seed %llu, %ld updates\n", n->cell, n->H, n->layers,
+         parameters(run), seed, r->done);
+  if (r->stopped_early)
+    printf("stopped   %s, %ld updates before the end\n", why_stopped(&c, r).text, c.train.updates - r->done);
+  if (*n->cell_options) printf("options   %s\n", n->cell_options);
+}
+
+static void print_speed(const sparc_run *run, const sparc_run_result *r) {
+  if (r->seconds <= 0) return;
+  if (has_ridge(run))
+    printf("seconds   %.2f\n", r->seconds);
+  else
+    printf("speed     %.1f updates/s\n", updates_per_second(r));
+}
+
 static void print_result(const sparc_run *run) {
   const sparc_run_config c = sparc_run_config_of(run);
   const sparc_run_result r = sparc_run_result_of(run);
-  const sparc_network_config *n = &c.train.network;
   printf("data      ");
   cli_text(sparc_run_data_of(run).name, 0);
-  printf("\ncell      %s (%d modes, %d layers, %zu parameters), seed %llu, %ld updates\n", n->cell, n->H, n->layers,
-         parameters(run), (unsigned long long)c.train.seed, r.done);
-  if (r.stopped_early)
-    printf("stopped   %s, %ld updates before the end\n", why_stopped(&c, &r).text, c.train.updates - r.done);
-  if (*n->cell_options) printf("options   %s\n", n->cell_options);
+  putchar('\n');
+  print_network(run, &r);
   print_score(run, "best", &r.best);
-  print_score(run, "final", &r.final);
+  if (!has_ridge(run)) print_score(run, "final", &r.final);
   print_test(run, &r);
-  if (r.seconds > 0) printf("speed     %.1f updates/s\n", updates_per_second(&r));
+  print_speed(run, &r);
   printf("model     ");
   cli_text(c.folder, 0);
   puts("/best.safetensors");

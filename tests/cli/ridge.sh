@@ -24,6 +24,10 @@ pulses 60 2 >later.csv
 
 expect 0 train pulses.csv --readout ridge --out run --progress plain --threads 1
 complains "network   256 filters with 8 thresholds each, ridge readout"
+complains "leave-one-out loss"
+prints "network   256 filters with 8 thresholds each, ridge readout"
+prints "seconds   "
+if grep -q "^cell\|^options\|^final\|^speed" out; then fail "the result of a closed form is printed as one of updates"; fi
 expect 0 eval run later.csv --json
 prints '"accuracy":1'
 grep -q '"readout": "ridge"' run/config.json || fail "config.json does not have the readout"
