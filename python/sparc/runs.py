@@ -28,7 +28,7 @@ __all__ = ["Run", "frame", "grid"]
 
 _STAGES = ["started", "update", "validated", "checkpoint", "finished", "failed"]
 _CHOICES = {
-    "recipe": ["paper", "small", "auto", "sized"],
+    "recipe": ["auto", "paper", "small", "sized"],
     "head": ["mean", "last"],
     "class_weights": ["none", "balanced"],
     "readout": ["gradient", "ridge"],

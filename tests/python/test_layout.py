@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 import sparc
-from sparc import _library, agents, cells, environments, learners, networks
+from sparc import _library, agents, cells, data, environments, learners, networks, runs
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
 TREE = Path(__file__).resolve().parents[2]
@@ -36,6 +36,16 @@ ENUMERATORS = {
     "SPARC_FORECAST_MIXTURE": learners._CHOICES["forecaster"].index("mixture"),
     "SPARC_FEATURES_RELU": learners._CHOICES["features"].index("relu"),
     "SPARC_FEATURES_POLICY": learners._CHOICES["features"].index("policy"),
+    "SPARC_RECIPE_AUTO": runs._CHOICES["recipe"].index("auto"),
+    "SPARC_RECIPE_PAPER": runs._CHOICES["recipe"].index("paper"),
+    "SPARC_RECIPE_SIZED": runs._CHOICES["recipe"].index("sized"),
+    "SPARC_CLASS_WEIGHTS_BALANCED": runs._CHOICES["class_weights"].index("balanced"),
+    "SPARC_READOUT_RIDGE": runs._CHOICES["readout"].index("ridge"),
+    "SPARC_EMBED_SYMBOLS": runs._CHOICES["embedding"].index("symbols"),
+    "SPARC_HEAD_LAST": runs._CHOICES["head"].index("last"),
+    "SPARC_DATA_NPZ": data._CHOICES["format"].index("npz"),
+    "SPARC_OBJECTIVE_FORECAST": data._CHOICES["objective"].index("forecast"),
+    "SPARC_DIVISION_SOUND": data._CHOICES["division"].index("sound"),
 }
 
 
