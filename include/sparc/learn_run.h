@@ -25,8 +25,8 @@ extern "C" {
 
 /* ---- configuration ----------------------------------------------------------------------------- */
 
-/* No member is required; zero-initialise the structure. A member is given if it is not 0 or NULL, or if it was set by name, as in sparc/run.h. Columns
- * are given by name or by number, from 1; lists are comma-separated. */
+/* No member is required; zero-initialise the structure. A member is given if it is not 0 or NULL, or if it was set by
+ * name, as in sparc/run.h. Columns are given by name or by number, from 1; lists are comma-separated. */
 typedef struct sparc_learn_run_config {
   sparc_learner_config learner; /* objective, inputs and outputs follow from the stream */
   const char *variant;          /* short for the cell option variant=NAME */

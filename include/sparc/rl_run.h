@@ -25,8 +25,8 @@ extern "C" {
 
 /* ---- configuration ----------------------------------------------------------------------------- */
 
-/* Only ppo.task is required; zero-initialise the rest. sparc_ppo_defaults() of the task replaces members that are not given. A member is given if
- * it is not 0 or NULL, or if it was set by name, as in sparc/run.h. */
+/* Only ppo.task is required; zero-initialise the rest. sparc_ppo_defaults() of the task replaces members that are not
+ * given. A member is given if it is not 0 or NULL, or if it was set by name, as in sparc/run.h. */
 typedef struct sparc_rl_run_config {
   sparc_ppo_config ppo; /* kind is not used; rollouts, state_size and memory_limit follow from the members below */
   const char *variant;  /* short for the cell option variant=NAME */

@@ -67,7 +67,11 @@ static sparc_status read_runs(const grid_results *r, int task, int method, field
     if (report.state == JOB_DONE) status = add_run(job, &report, &known, f);
   }
   f->score = score;
-  *(f->count[JOB_DONE] == seeds && f->refused == 0 ? &f->ours : &f->partial) = summarise_finished(seeds, score);
+  const aggregate_summary finished = summarise_finished(seeds, score);
+  if (f->count[JOB_DONE] == seeds && f->refused == 0)
+    f->ours = finished;
+  else
+    f->partial = finished;
   return status;
 }
 

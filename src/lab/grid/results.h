@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* results.h: aggregated results of a grid per task and method (a field of the table), next to the paper's numbers.
  *
- * A field has a result when all its seeds are finished with a finite score; until then it shows the mean of the
- * finished ones and its progress, and takes no part in ranks, marks and differences. Scores are
- * computed from the logs with the grid's definition. Runs on different data are not averaged. Differences are paired by
- * seed; ranks use unrounded means.
+ * A field has a result when all its seeds are finished with a finite score; until then it shows the mean of the finished
+ * ones and its progress, and takes no part in ranks, marks and differences. Scores are computed from the logs with the
+ * grid's definition. Runs on different data are not averaged. Differences are paired by seed; ranks use unrounded
+ * means.
  */
 #ifndef SPARC_LAB_GRID_RESULTS_H
 #define SPARC_LAB_GRID_RESULTS_H
