@@ -16,13 +16,14 @@
 
 extern const sparc_layer_kind conv_kind;
 
-enum { SYMBOLS = 7, WIDTH = 6, LAYERS = 5, B = 3, T = 6, N = B * T };
+enum { SYMBOLS = 7, WIDTH = 6, LAYERS = 6, B = 3, T = 6, N = B * T };
 
 static const sparc_layer_kind *const own_kinds[] = {&conv_kind, NULL};
 static const sparc_layer_config mixed[LAYERS] = {{"conv", "taps=3"},
                                                  {"residual", "cell=sparc,H=4"},
                                                  {"cell", "cell=gru,H=6"},
                                                  {"bank", "modes=3,thresholds=2"},
+                                                 {"bank", "modes=3,thresholds=2,windows=1"},
                                                  {"conv", NULL}};
 static const sparc_head_config tied_head = {
     .input = SPARC_HEAD_STEPS, .kind = SPARC_HEAD_CLASSES, .outputs = SYMBOLS, .tied = 1};

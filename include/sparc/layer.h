@@ -5,7 +5,8 @@
  *
  *   residual  layer norm, cell, readout, GELU, gated linear unit, added to its input
  *   cell      a cell and the features of its output
- *   bank      one-pole filters of values and differences, with soft thresholds: modes=N, thresholds=N
+ *   bank      one-pole filters of values and differences, with soft thresholds: modes=N, thresholds=N, windows=1 to
+ *             weight each of them by a window in time
  *
  * residual and cell take cell=KIND, H=N and the options of that cell, residual also dropout=P, cell also features=NAME;
  * defaults are those of the network's configuration. A kind is a table of functions: layout declares parameters and

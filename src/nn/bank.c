@@ -18,6 +18,12 @@
 static const sparc_option options[] = {
     {.name = "modes", .type = SPARC_OPTION_INT, .fallback = 256, .low = 1, .high = 1 << 16, .help = "Filters"},
     {.name = "thresholds", .type = SPARC_OPTION_INT, .fallback = 8, .low = 1, .high = 1024, .help = "Of each filter"},
+    {.name = "windows",
+     .type = SPARC_OPTION_INT,
+     .fallback = 0,
+     .low = 0,
+     .high = 1,
+     .help = "Weight features by time"},
     {.name = NULL}};
 
 static sparc_status layout(sparc_layer *layer, sparc_layer_sizes *sizes) {
@@ -29,15 +35,20 @@ static sparc_status layout(sparc_layer *layer, sparc_layer_sizes *sizes) {
   at->C = (size_t)C;
   at->M = (size_t)M;
   at->P = (size_t)P;
+  at->windows = sparc_layer_option(layer, "windows") != 0;
   at->decay = sparc_layer_add_block(layer, "decay", SPARC_RECURRENT, M, 0, SPARC_START_NORMAL, 1);
   at->angle = sparc_layer_add_block(layer, "angle", SPARC_RECURRENT, M, 0, SPARC_START_NORMAL, 1);
   at->input = sparc_layer_add_block(layer, "input", SPARC_REGULAR, M, 2 * C, SPARC_START_LECUN, 0);
   at->re = sparc_layer_add_block(layer, "re", SPARC_REGULAR, P, M, SPARC_START_NORMAL, 1);
   at->im = sparc_layer_add_block(layer, "im", SPARC_REGULAR, P, M, SPARC_START_NORMAL, 1);
   at->bias = sparc_layer_add_block(layer, "bias", SPARC_REGULAR, P, M, SPARC_START_NORMAL, 1);
+  if (at->windows) {
+    at->center = sparc_layer_add_block(layer, "center", SPARC_REGULAR, P, M, SPARC_START_ZEROS, 0);
+    at->focus = sparc_layer_add_block(layer, "focus", SPARC_REGULAR, P, M, SPARC_START_ZEROS, 0);
+  }
   sizes->outputs = at->P * at->M;
   sizes->prepared = 2 * at->M;
-  sizes->state = 2 * at->M + at->C;
+  sizes->state = bank_state(at);
   return SPARC_OK;
 }
 
@@ -51,9 +62,10 @@ const sparc_layer_kind layer_bank = {.name = "bank",
 /* ---- initialisation ------------------------------------------------------------------------------ */
 
 static const double pi = 3.14159265358979323846;
-static const size_t max_samples = 1024; /* states of a mode whose quantiles are taken */
-static const double slope = 10;         /* of a threshold, per standard deviation of its feature */
-static const double margin = 0.02;      /* quantiles are from here to 1 - margin */
+static const size_t max_samples = 1024;               /* states of a mode whose quantiles are taken */
+static const double slope = 10;                       /* of a threshold, per standard deviation of its feature */
+static const double margin = 0.02;                    /* quantiles are from here to 1 - margin */
+static const double widest = 0.66, narrowest = 0.083; /* half-widths of windows, in lengths of the longest signal */
 
 typedef struct calibration {
   const bank *at;
@@ -62,6 +74,7 @@ typedef struct calibration {
   float *params;
   double *change;  /* (C): standard deviation of differences over that of values */
   double *re, *im; /* (max_samples): states of the current mode */
+  double *time;    /* (max_samples): their steps */
   double *value;   /* (max_samples): of the current feature */
 } calibration;
 
@@ -123,7 +136,8 @@ static size_t sample_states(const calibration *k, size_t m) {
       im = lambda_re * im + lambda_im * old;
       if (step % every != 0) continue;
       k->re[n] = re;
-      k->im[n++] = im;
+      k->im[n] = im;
+      k->time[n++] = t;
     }
   }
   return n;
@@ -132,6 +146,29 @@ static size_t sample_states(const calibration *k, size_t m) {
 static int by_value(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
+}
+
+/* half of the features get one */
+static void draw_window(const calibration *k, sparc_random *stream, double longest, size_t feature) {
+  const bool has = sparc_random_uniform(stream) < 0.5;
+  const double width = widest * pow(narrowest / widest, sparc_random_uniform(stream)) * longest;
+  const double center = sparc_random_uniform(stream) * longest - 0.5;
+  k->params[k->at->center + feature] = has ? (float)center : 0;
+  k->params[k->at->focus + feature] = has ? (float)(1 / fmax(width, 1.5)) : 0;
+}
+
+/* values of the feature, first of all samples, then of those where its window is above one half; returns their number */
+static size_t values_in_window(const calibration *k, size_t n, double re, double im, size_t feature) {
+  enum { LEAST = 8 };
+  const double half = 0.54119610014619698; /* (1 - u^2)^2 = 1/2 */
+  const double center = (double)k->params[k->at->center + feature], focus = (double)k->params[k->at->focus + feature];
+  size_t inside = 0;
+  for (size_t i = 0; i < n; i++) inside += fabs((k->time[i] - center) * focus) < half;
+  if (inside < LEAST) return n;
+  inside = 0;
+  for (size_t i = 0; i < n; i++)
+    if (fabs((k->time[i] - center) * focus) < half) k->value[inside++] = re * k->re[i] + im * k->im[i];
+  return inside;
 }
 
 static void draw_threshold(const calibration *k, sparc_random *stream, size_t n, size_t feature) {
@@ -143,17 +180,28 @@ static void draw_threshold(const calibration *k, sparc_random *stream, size_t n,
     sum += k->value[i];
   }
   for (size_t i = 0; i < n; i++) square += (k->value[i] - sum / (double)n) * (k->value[i] - sum / (double)n);
-  qsort(k->value, n, sizeof *k->value, by_value);
   const double stddev = sqrt(square / (double)n), scale = stddev > 0 ? slope / stddev : 0;
+  const size_t count = k->at->windows ? values_in_window(k, n, re, im, feature) : n;
+  qsort(k->value, count, sizeof *k->value, by_value);
   k->params[k->at->re + feature] = (float)(re * scale);
   k->params[k->at->im + feature] = (float)(im * scale);
-  k->params[k->at->bias + feature] = (float)(-k->value[(size_t)(quantile * (double)n)] * scale);
+  k->params[k->at->bias + feature] = (float)(-k->value[(size_t)(quantile * (double)count)] * scale);
 }
 
-sparc_status bank_calibrate(const sparc_layer *layer, uint64_t seed, size_t signals, const bank_signal *signal,
-                            float *params) {
+static void draw_windows(const calibration *k, uint64_t seed, const char *prefix, bool windows) {
+  const size_t features = k->at->P * k->at->M;
+  memset(k->params + k->at->center, 0, features * sizeof *k->params);
+  memset(k->params + k->at->focus, 0, features * sizeof *k->params);
+  if (!windows) return;
+  sparc_random stream;
+  sparc_random_init(&stream, seed, "bank windows", prefix);
+  for (size_t j = 0; j < features; j++) draw_window(k, &stream, longest_of(k), j);
+}
+
+sparc_status bank_calibrate(const sparc_layer *layer, uint64_t seed, bool windows, size_t signals,
+                            const bank_signal *signal, float *params) {
   const bank *at = bank_of(layer);
-  double *memory = sparc_alloc((3 * max_samples + at->C) * sizeof *memory);
+  double *memory = sparc_alloc((4 * max_samples + at->C) * sizeof *memory);
   if (!memory) return fail(SPARC_NO_MEMORY, "no memory to draw a filter bank");
   calibration k = {.at = at,
                    .signal = signal,
@@ -161,10 +209,12 @@ sparc_status bank_calibrate(const sparc_layer *layer, uint64_t seed, size_t sign
                    .params = params,
                    .re = memory,
                    .im = memory + max_samples,
-                   .value = memory + 2 * max_samples,
-                   .change = memory + 3 * max_samples};
+                   .time = memory + 2 * max_samples,
+                   .value = memory + 3 * max_samples,
+                   .change = memory + 4 * max_samples};
   for (size_t i = 0; i < signals; i++) k.steps += (size_t)signal[i].length;
   measure_changes(&k);
+  if (at->windows) draw_windows(&k, seed, layer->prefix, windows);
   const double longest = fmax(2, longest_of(&k) / 4.0);
   sparc_random stream;
   sparc_random_init(&stream, seed, "bank", layer->prefix);

@@ -9,6 +9,7 @@
 #include "nn/network.h"
 #include "train/ridge.h"
 
+#include <math.h>
 #include <string.h>
 
 sparc_status check_closed_form(const sparc_network *network, const sparc_samples *samples) {
@@ -27,8 +28,8 @@ sparc_status check_closed_form(const sparc_network *network, const sparc_samples
 
 enum { SIGNALS = 64 }; /* examples used to draw thresholds */
 
-/* evenly spaced examples */
-static sparc_status draw_bank(const sparc_network *network, const sparc_samples *samples, uint64_t seed,
+/* from evenly spaced examples */
+static sparc_status draw_bank(const sparc_network *network, const sparc_samples *samples, uint64_t seed, bool windows,
                               float *weights) {
   const sparc_layer *layer = network->layer[0];
   const size_t count = samples->count < SIGNALS ? (size_t)samples->count : SIGNALS;
@@ -42,41 +43,87 @@ static sparc_status draw_bank(const sparc_network *network, const sparc_samples 
     signal[i] = (bank_signal){.x = values + i * row, .length = e.length};
     source_inputs(&source, &e, 0, e.length, values + i * row);
   }
-  const sparc_status status = bank_calibrate(layer, seed, count, signal, weights + layer->params_at);
+  const sparc_status status = bank_calibrate(layer, seed, windows, count, signal, weights + layer->params_at);
   sparc_free(values);
   return status;
 }
 
 /* ---- the head ------------------------------------------------------------------------------------ */
 
-static sparc_status fit_head(const sparc_network *network, const sparc_samples *samples, const float *features,
-                             const int *label, float *weights, sparc_update_report *report) {
-  const dense_offsets *at = &network->head[0].linear;
+typedef struct closed_form {
+  const sparc_network *network;
+  const sparc_samples *samples;
+  uint64_t seed;
+  batch *b;
+  float *weights, *prepared; /* of the network */
+  float *features;           /* (examples, features) */
+  float *best;               /* the weights with the smallest error */
+  int *label;                /* (examples) */
+  double error;              /* of best */
+  sparc_update_report *report;
+} closed_form;
+
+static sparc_status fit_head(const closed_form *f, ridge_solution *solution) {
+  const dense_offsets *at = &f->network->head[0].linear;
   const ridge_problem problem = {
-      .rows = (size_t)samples->count, .features = at->in, .classes = at->out, .x = features, .label = label};
-  ridge_solution solution = {.weight = weights + at->weight, .bias = weights + at->bias};
-  const sparc_status status = ridge_solve(&problem, &solution);
-  report->loss = solution.loss;
-  report->accuracy = solution.accuracy;
+      .rows = (size_t)f->samples->count, .features = at->in, .classes = at->out, .x = f->features, .label = f->label};
+  solution->weight = f->weights + at->weight;
+  solution->bias = f->weights + at->bias;
+  return ridge_solve(&problem, solution);
+}
+
+/* fits the head on the features of the current weights, and keeps them if its error is smaller than that of best */
+static sparc_status fit_weights(closed_form *f) {
+  const example_source source = source_of(f->samples);
+  ridge_solution solution;
+  sparc_status status = sparc_network_prepare(f->network, f->weights, f->prepared);
+  if (status == SPARC_OK) status = batch_features(f->b, f->prepared, &source, f->features);
+  if (status == SPARC_OK) status = fit_head(f, &solution);
+  if (status != SPARC_OK || !(solution.error < f->error)) return status;
+  f->error = solution.error;
+  f->report->loss = solution.loss;
+  f->report->accuracy = solution.accuracy;
+  memcpy(f->best, f->weights, f->network->sizes.params * sizeof *f->best);
+  return SPARC_OK;
+}
+
+/* a bank with windows is also tried without */
+static sparc_status fit_banks(closed_form *f) {
+  const sparc_layer *layer = f->network->layer[0];
+  if (layer->kind != &layer_bank || has_embedding(f->network)) return fit_weights(f);
+  sparc_status status = SPARC_OK;
+  for (int windows = 0; status == SPARC_OK && windows <= bank_of(layer)->windows; windows++) {
+    status = draw_bank(f->network, f->samples, f->seed, windows, f->weights);
+    if (status == SPARC_OK) status = fit_weights(f);
+  }
   return status;
 }
 
 sparc_status fit_closed_form(const sparc_network *network, const sparc_samples *samples, uint64_t seed, batch *b,
                              float *weights, float *prepared, sparc_update_report *report) {
   const size_t count = (size_t)samples->count;
-  const bool draws = network->layer[0]->kind == &layer_bank && !has_embedding(network);
-  sparc_status status = draws ? draw_bank(network, samples, seed, weights) : SPARC_OK;
-  if (status == SPARC_OK) status = sparc_network_prepare(network, weights, prepared);
-  if (status != SPARC_OK) return status;
-  float *features = sparc_alloc(count * network->features * sizeof *features);
-  int *label = sparc_alloc(count * sizeof *label);
-  const example_source source = source_of(samples);
-  status = features && label ? batch_features(b, prepared, &source, features)
-                             : fail(SPARC_NO_MEMORY, "no memory for the features of %zu examples", count);
-  for (size_t i = 0; label && i < count; i++) label[i] = samples->at(samples->source, (int)i).label;
-  if (status == SPARC_OK) status = fit_head(network, samples, features, label, weights, report);
-  if (status == SPARC_OK) status = sparc_network_prepare(network, weights, prepared);
-  sparc_free(label);
-  sparc_free(features);
+  closed_form f = {.network = network,
+                   .samples = samples,
+                   .seed = seed,
+                   .b = b,
+                   .weights = weights,
+                   .prepared = prepared,
+                   .features = sparc_alloc(count * network->features * sizeof *f.features),
+                   .best = sparc_alloc(network->sizes.params * sizeof *f.best),
+                   .label = sparc_alloc(count * sizeof *f.label),
+                   .error = INFINITY,
+                   .report = report};
+  sparc_status status = f.features && f.best && f.label
+                            ? SPARC_OK
+                            : fail(SPARC_NO_MEMORY, "no memory for the features of %zu examples", count);
+  for (size_t i = 0; f.label && i < count; i++) f.label[i] = samples->at(samples->source, (int)i).label;
+  if (status == SPARC_OK) status = fit_banks(&f);
+  if (status == SPARC_OK) {
+    memcpy(weights, f.best, network->sizes.params * sizeof *weights);
+    status = sparc_network_prepare(network, weights, prepared);
+  }
+  sparc_free(f.label);
+  sparc_free(f.best);
+  sparc_free(f.features);
   return status;
 }

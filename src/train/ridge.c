@@ -142,13 +142,14 @@ static void swap(double **a, double **b) {
   *b = other;
 }
 
-static sparc_status choose_alpha(const ridge_problem *p, ridge_memory *m, double *alpha) {
+static sparc_status choose_alpha(const ridge_problem *p, ridge_memory *m, ridge_solution *s) {
   double least = INFINITY;
   for (int i = 0; i < ALPHAS; i++) {
     const double tried = pow(10, -3 + 6.0 * i / (ALPHAS - 1)), error = try_alpha(p, m, tried);
     if (!(error < least)) continue;
     least = error;
-    *alpha = tried;
+    s->alpha = tried;
+    s->error = error / (double)(p->rows * p->classes);
     swap(&m->dual, &m->best_dual);
     swap(&m->left, &m->best);
   }
@@ -230,7 +231,7 @@ sparc_status ridge_solve(const ridge_problem *p, ridge_solution *s) {
   standardise(p, &m);
   form_gram(p, &m);
   form_targets(p, &m);
-  const sparc_status status = choose_alpha(p, &m, &s->alpha);
+  const sparc_status status = choose_alpha(p, &m, s);
   if (status == SPARC_OK) {
     s->scale = choose_scale(p, m.best);
     s->loss = cross_entropy(p, m.best, s->scale, 0);

@@ -21,6 +21,7 @@ typedef struct ridge_solution {
   double alpha;          /* the penalty */
   double scale;          /* of the scores, so that their softmax is a probability */
   double accuracy, loss; /* leave-one-out */
+  double error;          /* leave-one-out: mean squared, of scores before scaling */
 } ridge_solution;
 
 /* ridge_solve regresses one target per class, 1 or -1, on standardised features. The penalty is the one of ten, from
