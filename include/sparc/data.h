@@ -161,8 +161,9 @@ typedef enum sparc_objective {
 typedef enum sparc_data_division {
   SPARC_DIVISION_PAPER = 0, /* the validation fraction of each class, rounded, may be no example; windows of a single
                                series start from a zero state */
-  SPARC_DIVISION_SOUND      /* at least one example of each class that has two; validation and test windows of a single
+  SPARC_DIVISION_SOUND,     /* at least one example of each class that has two; validation and test windows of a single
                                series are preceded by context (sparc_sample.context) */
+  SPARC_DIVISION_WHOLE      /* all training examples for fitting, none for validation; otherwise as SOUND */
 } sparc_data_division;
 
 /* Options for reading; zero is the default of every member. */
@@ -196,6 +197,8 @@ typedef struct sparc_read_options {
                                    SPARC_FORMAT: a channel, the id or the time is missing; without the label column,
                                    examples are unlabelled. NULL, or no header: columns by the options above */
   sparc_data_division division; /* split */
+  int whole_rows;               /* split: the most training examples that SPARC_DIVISION_WHOLE keeps together, more are
+                                   divided as with SPARC_DIVISION_SOUND; 0: any number */
   int texts;                    /* CSV: 1: keep ids and times as text, for sparc_sample.id and sparc_dataset_time */
 } sparc_read_options;
 
@@ -234,7 +237,7 @@ typedef struct sparc_data_options {
 
 typedef struct sparc_data_split {
   sparc_dataset *fit;
-  sparc_dataset *validation;  /* NULL with SPARC_PROTOCOL_OFFICIAL, or if there is only one example */
+  sparc_dataset *validation;  /* NULL: none, as with SPARC_PROTOCOL_OFFICIAL, SPARC_DIVISION_WHOLE or one example */
   sparc_dataset *test;        /* NULL: none */
   char name[128];             /* for reports, for example "FordA (1896 rows)" */
   char protocol[256];         /* how the parts were chosen, one sentence */

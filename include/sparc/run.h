@@ -88,7 +88,8 @@ SPARC_API sparc_status sparc_run_config_set(sparc_run_config *config, const char
 
 typedef struct sparc_run sparc_run; /* opaque; used by one thread at a time */
 
-/* score on the validation part, or on the evaluation part of a generated task */
+/* score on the validation part, or on the evaluation part of a generated task; of the ridge readout without a validation
+ * part, the mean over training examples that are left out one at a time */
 typedef struct sparc_run_score {
   long update;  /* updates done when it was measured; 0: not measured */
   double score; /* higher is better: accuracy, R2 of targets from data, or minus the NMSE of a task */

@@ -121,7 +121,8 @@ class sparc_read_options(Structure):
                 ("labels_path", c_char_p), ("labels_data", c_void_p), ("labels_size", c_size_t),
                 ("series_array", c_char_p), ("labels_array", c_char_p), ("classes", POINTER(c_char_p)),
                 ("class_count", c_int), ("max_bytes", c_size_t), ("max_rows", c_long), ("validation", c_double),
-                ("folds", c_int), ("fold", c_int), ("columns", POINTER(sparc_columns)), ("division", c_int), ("texts", c_int)]
+                ("folds", c_int), ("fold", c_int), ("columns", POINTER(sparc_columns)), ("division", c_int),
+                ("whole_rows", c_int), ("texts", c_int)]
 
 
 class sparc_network_sizes(Structure):

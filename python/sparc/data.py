@@ -22,7 +22,7 @@ __all__ = ["Dataset", "load_split"]
 _CHOICES = {
     "format": ["auto", "ucr", "ts", "csv", "npy", "idx", "cifar", "npz"],
     "objective": ["classify", "regress", "forecast"],
-    "division": ["paper", "sound"],
+    "division": ["paper", "sound", "whole"],
 }
 _OPTIONS = sorted({name for name, _ in sparc_read_options._fields_} -
                   {"labels_data", "labels_size", "classes", "class_count", "columns"})

@@ -9,6 +9,7 @@
 #include "io/json.h"
 #include "io/settings_rows.h"
 #include "run/read_settings.h"
+#include "sparc/run.h"
 
 #include <langinfo.h>
 #include <locale.h>
@@ -38,8 +39,7 @@ static const settings_table data_table = SETTINGS_TABLE(data_rows);
 static const cli_option data_options[] = {
     {"name", POSITIONAL, .argument = "NAME or FILE"},
     ROOT_OPTION,
-    {"official", 0, "Data:", NULL,
-     .help = "Fit on the whole training partition instead of validating on a tenth of it"},
+    {"official", 0, "Data:", NULL, .help = "Fit on the whole training partition, whatever its size"},
     {.name = NULL},
 };
 
@@ -382,11 +382,18 @@ static exit_code describe(const char *who, const data_settings *settings, const 
   return code;
 }
 
+/* as `sparc train` does without options */
+static void divide_as_train(sparc_read_options *read) {
+  const bool divides = read->objective != SPARC_OBJECTIVE_CLASSIFY || read->validation != 0 || read->folds;
+  read->division = divides ? SPARC_DIVISION_SOUND : SPARC_DIVISION_WHOLE;
+  read->whole_rows = SPARC_RIDGE_ROWS;
+}
+
 static exit_code load_and_describe(const char *who, const data_settings *settings) {
   sparc_data_options options = {.root = settings->root,
                                 .protocol = settings->official ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER,
                                 .read = resolve_read_options(&settings->read)};
-  if (!settings->split_given) options.read.division = SPARC_DIVISION_SOUND; /* as `sparc train` */
+  if (!settings->split_given) divide_as_train(&options.read);
   const char *name = strcmp(settings->name, "-") == 0 ? "/dev/stdin" : settings->name;
   sparc_data_split split;
   const sparc_status status = cli_hint_unlabelled(name, &options.read, sparc_data_split_load(name, &options, &split));

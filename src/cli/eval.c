@@ -151,9 +151,10 @@ static sparc_status find_set_part(const eval_settings *e, const sparc_data_optio
   sparc_dataset *const parts[PARTS] = {s->split.fit, s->split.validation, s->split.test};
   const int part = e->part >= 0 ? e->part : parts[TEST] ? TEST : VALIDATION;
   if (!parts[part])
-    return fail(
-        SPARC_INVALID, "%s has no %s part%s", s->split.name, part_names[part],
-        options->protocol == SPARC_PROTOCOL_OFFICIAL ? ", the model was fitted to the whole training partition" : "");
+    return fail(SPARC_INVALID, "%s has no %s part%s", s->split.name, part_names[part],
+                options->protocol == SPARC_PROTOCOL_OFFICIAL || options->read.division == SPARC_DIVISION_WHOLE
+                    ? ", the model was fitted to the whole training partition"
+                    : "");
   return use_dataset(parts[part], &options->read, s->split.name, part_names[part], s);
 }
 

@@ -219,7 +219,8 @@ const cli_option read_options[] = {
     {"validation", 0, data, "X",
      .help = "Fraction of the training examples of each class for validation (default: 0.1)"},
     {"split", 0, data, "HOW",
-     .help = "Validation split: sound (at least one example of each class; a series keeps its past) or paper"},
+     .help = "Validation split: sound (at least one example of each class; a series keeps its past), whole (none, all "
+             "examples fit; default of the ridge readout) or paper"},
     {"folds", 0, data, "K", .help = "K-fold cross-validation, stratified; `sparc train` trains K times"},
     {"fold", 0, data, "I", .help = "With --folds: validate on fold I, from 1 to K, and train only once"},
     {"max-rows", 0, data, "N", .help = "Reject a file with more rows (default: 20000000)"},

@@ -201,10 +201,17 @@ static const char *baseline_name(const sparc_run *run) {
 static void print_score(const sparc_run *run, const char *title, const sparc_run_score *s) {
   const char *name;
   const double value = named_score(run, s, &name);
+  const sparc_run_data d = sparc_run_data_of(run);
   if (s->update == 0) return;
-  printf("%-9s %s %s %.4f, ", title, sparc_run_data_of(run).task ? "evaluation" : "validation", name, value);
+  printf("%-9s %s %s %.4f, ", title,
+         d.task                   ? "evaluation"
+         : d.validation.count > 0 ? "validation"
+                                  : "leave-one-out",
+         name, value);
   if (score_kind_of(run) == R2) printf("MSE %.6g, ", s->mse);
-  printf("loss %.4f, after update %ld\n", s->loss, s->update);
+  printf("loss %.4f", s->loss);
+  if (!has_ridge(run)) printf(", after update %ld", s->update);
+  putchar('\n');
 }
 
 static void print_test(const sparc_run *run, const sparc_run_result *r) {

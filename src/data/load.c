@@ -74,7 +74,7 @@ static sparc_status divide_by_time(const request *r, sparc_data_split *out) {
   const int window = context + horizon, stride = context / 4 ? context / 4 : 1;
   sparc_status status = dataset_window(series, 0, first, window, stride, &out->fit);
   const int history = context > HISTORY ? context : HISTORY;
-  if (r->read.division == SPARC_DIVISION_SOUND) {
+  if (r->read.division != SPARC_DIVISION_PAPER) {
     if (status == SPARC_OK)
       status = dataset_continue(series, first, second, history, history, horizon, &out->validation);
     if (status == SPARC_OK) status = dataset_continue(series, second, length, history, history, horizon, &out->test);
@@ -94,25 +94,30 @@ static bool is_one_series(const request *r, const sparc_dataset *train) {
          !r->where->validation[0];
 }
 
+static bool fits_whole(const request *r, const sparc_dataset *train) {
+  return r->protocol == SPARC_PROTOCOL_OFFICIAL ||
+         (r->read.division == SPARC_DIVISION_WHOLE && (!r->read.whole_rows || train->count <= r->read.whole_rows));
+}
+
+/* why there is nothing to draw for validation; NULL: there is */
+static const char *not_divided(const request *r, const sparc_dataset *train) {
+  return is_one_series(r, train)   ? "a single series is divided by time"
+         : r->where->validation[0] ? "there is a file for validation"
+         : fits_whole(r, train)    ? "the whole training partition fits"
+                                   : NULL;
+}
+
 /* divides the training partition; out->fit holds all of it at first */
 static sparc_status divide(const request *r, sparc_data_split *out) {
   sparc_dataset *train = out->fit;
   const double part = r->read.validation;
+  const int folds = r->read.folds;
+  const char *const reason = not_divided(r, train);
   if (part != 0 && !(part > 0 && part < 1))
     return fail(SPARC_INVALID, "validation is %g, expected a part between 0 and 1", part);
-  if (part != 0 && (is_one_series(r, train) || r->where->validation[0] || r->protocol == SPARC_PROTOCOL_OFFICIAL))
-    return fail(SPARC_INVALID, "validation is %g, but %s", part,
-                is_one_series(r, train)   ? "a single series is divided by time"
-                : r->where->validation[0] ? "there is a file for validation"
-                                          : "the whole training partition fits");
-  const int folds = r->read.folds;
-  if (folds &&
-      (part != 0 || is_one_series(r, train) || r->where->validation[0] || r->protocol == SPARC_PROTOCOL_OFFICIAL))
-    return fail(SPARC_INVALID, "folds is %d, but %s", folds,
-                part != 0                 ? "validation is given, too"
-                : is_one_series(r, train) ? "a single series is divided by time"
-                : r->where->validation[0] ? "there is a file for validation"
-                                          : "the whole training partition fits");
+  if (part != 0 && reason) return fail(SPARC_INVALID, "validation is %g, but %s", part, reason);
+  if (folds && (part != 0 || reason))
+    return fail(SPARC_INVALID, "folds is %d, but %s", folds, part != 0 ? "validation is given, too" : reason);
   if (folds && (folds < 2 || folds > train->count || r->read.fold < 1 || r->read.fold > folds))
     return fail(SPARC_INVALID, "fold is %d of %d, expected 1 to %d of 2 to %d folds, as many as there are examples",
                 r->read.fold, folds, folds, train->count);
@@ -121,14 +126,14 @@ static sparc_status divide(const request *r, sparc_data_split *out) {
     snprintf(out->protocol, sizeof out->protocol, "fit and validation are files of their own, used whole");
     return read_other(r, r->where->validation, train, &out->validation);
   }
-  if (r->protocol == SPARC_PROTOCOL_OFFICIAL) {
-    snprintf(out->protocol, sizeof out->protocol,
-             "fit is the whole training partition, the report is on the test partition");
+  if (fits_whole(r, train)) {
+    snprintf(out->protocol, sizeof out->protocol, "fit is the whole training partition%s",
+             r->where->test[0] ? ", the report is on the test partition" : ", there is no validation part");
     return SPARC_OK;
   }
   out->fit = NULL;
   const int count = train->count;
-  const bool every_class = r->read.division == SPARC_DIVISION_SOUND;
+  const bool every_class = r->read.division != SPARC_DIVISION_PAPER;
   sparc_status status = folds ? split_fold(train, folds, r->read.fold, &out->fit, &out->validation)
                               : split_part(train, part != 0 ? part : 0.1, every_class, &out->fit, &out->validation);
   sparc_dataset_free(train);

@@ -149,7 +149,7 @@ static sparc_status check_options(const sparc_read_options *o) {
     return fail(SPARC_INVALID, "format is %d, expected a sparc_data_format", (int)o->format);
   if ((unsigned)o->objective > SPARC_OBJECTIVE_FORECAST)
     return fail(SPARC_INVALID, "objective is %d, expected a sparc_objective", (int)o->objective);
-  if ((unsigned)o->division > SPARC_DIVISION_SOUND)
+  if ((unsigned)o->division > SPARC_DIVISION_WHOLE)
     return fail(SPARC_INVALID, "division is %d, expected a sparc_data_division", (int)o->division);
   if (o->horizon < 0 || o->context < 0)
     return fail(SPARC_INVALID, "%s is %d, expected 0 or more", o->horizon < 0 ? "horizon" : "context",

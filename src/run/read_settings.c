@@ -15,7 +15,7 @@ static const char *const formats[] = {"auto", "ucr", "ts", "csv", "npy", "idx", 
 static const char *const objectives[] = {"classify", "regress", "forecast", NULL};
 
 /* in the order of sparc_data_division */
-static const char *const divisions[] = {"paper", "sound", NULL};
+static const char *const divisions[] = {"paper", "sound", "whole", NULL};
 
 #define SETTING_STRUCT sparc_read_options
 static const setting read_rows[] = {
@@ -42,6 +42,12 @@ static const setting read_rows[] = {
 
 const settings_table read_settings = SETTINGS_TABLE(read_rows);
 _Static_assert(sizeof read_rows / sizeof *read_rows <= MAX_READ_SETTINGS, "MAX_READ_SETTINGS is too small");
+
+sparc_data_division division_named(const char *name) {
+  int i = 0;
+  while (name && divisions[i] && strcmp(divisions[i], name) != 0) i++;
+  return name && divisions[i] ? (sparc_data_division)i : SPARC_DIVISION_PAPER;
+}
 
 sparc_read_options resolve_read_options(const sparc_read_options *given) {
   sparc_read_options read = *given;

@@ -15,6 +15,9 @@ extern const settings_table read_settings; /* over sparc_read_options */
 /* Return the options as the library expects them: label "none" means rows without labels. */
 sparc_read_options resolve_read_options(const sparc_read_options *given);
 
+/* Return the division of this name; the paper's where name is NULL or unknown. */
+sparc_data_division division_named(const char *name);
+
 enum { MAX_READ_SETTINGS = 24 };
 
 /* read_options_metadata() lists the options that a model stores to read other files like its training data, and returns

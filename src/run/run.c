@@ -79,9 +79,22 @@ static sparc_status open_engine(sparc_run *run) {
   return status;
 }
 
-/* the paper's recipe divides as the paper does; a generated task has its parts */
-static sparc_data_division default_division(const sparc_run_config *c) {
-  return run_is_given(c, &c->recipe) && c->recipe == SPARC_RECIPE_PAPER ? SPARC_DIVISION_PAPER : SPARC_DIVISION_SOUND;
+/* The paper's recipe divides as the paper does. The ridge readout uses leave-one-out errors, so no example needs to be
+ * kept for validation. */
+static void choose_division(sparc_run_config *c) {
+  const bool paper = run_is_given(c, &c->recipe) && c->recipe == SPARC_RECIPE_PAPER;
+  const bool whole = c->read.objective == SPARC_OBJECTIVE_CLASSIFY && run_may_use_ridge(c) && !c->official &&
+                     !run_is_given(c, &c->read.validation) && !run_is_given(c, &c->read.folds);
+  c->read.division = paper ? SPARC_DIVISION_PAPER : whole ? SPARC_DIVISION_WHOLE : SPARC_DIVISION_SOUND;
+  if (whole && !run_is_given(c, &c->train.readout)) c->read.whole_rows = SPARC_RIDGE_ROWS;
+  run_mark(c, &c->read.division);
+}
+
+/* whether all examples fit is known when they are counted */
+static void resolve_division(sparc_run *run) {
+  sparc_read_options *read = &run->config.read;
+  if (read->division == SPARC_DIVISION_WHOLE && run->data.validation.count > 0) read->division = SPARC_DIVISION_SOUND;
+  read->whole_rows = 0;
 }
 
 /* what a run that continues was begun with, where nothing is given: recipe and division depend on the version that began
@@ -90,9 +103,7 @@ static sparc_status recall_defaults(sparc_run *run) {
   sparc_run_config *c = &run->config;
   const bool divides = !run_is_given(c, &c->read.division) && !is_task(c->data);
   if (!run->engine.continues) {
-    if (!divides) return SPARC_OK;
-    c->read.division = default_division(c);
-    run_mark(c, &c->read.division);
+    if (divides) choose_division(c);
     return SPARC_OK;
   }
   json_t *then = NULL;
@@ -104,8 +115,7 @@ static sparc_status recall_defaults(sparc_run *run) {
   if (!run_is_given(c, &c->recipe) || c->recipe == SPARC_RECIPE_AUTO) c->recipe = recipe_named(recipe);
   if (!run_is_given(c, &c->train.readout))
     c->train.readout = readout && strcmp(readout, "ridge") == 0 ? SPARC_READOUT_RIDGE : SPARC_READOUT_GRADIENT;
-  if (divides)
-    c->read.division = division && strcmp(division, "sound") == 0 ? SPARC_DIVISION_SOUND : SPARC_DIVISION_PAPER;
+  if (divides) c->read.division = division_named(division);
   run_mark(c, &c->recipe);
   run_mark(c, &c->train.readout);
   if (divides) run_mark(c, &c->read.division);
@@ -125,6 +135,7 @@ static sparc_status resolve(sparc_run *run) {
   if (status == SPARC_OK) status = recall_defaults(run);
   if (status == SPARC_OK) status = load_data(run);
   if (status != SPARC_OK) return status;
+  resolve_division(run);
   const bool borrows = run->config.from && !run->engine.continues;
   if (borrows) status = start_open(run->config.from, &run->start_path, &run->start);
   if (borrows && status == SPARC_OK)
@@ -473,6 +484,8 @@ static sparc_status advance(void *kind, long *done, bool *due) {
   engine_agreed(&run->engine, stop);
   if (status != SPARC_OK) return status;
   *done = report.update;
+  if (run->config.train.readout == SPARC_READOUT_RIDGE && run->data.validation.count == 0)
+    run->result.best = (sparc_run_score){.update = report.update, .score = report.accuracy, .loss = report.loss};
   notify(run, &(sparc_run_event){.stage = SPARC_RUN_UPDATE, .run = run, .update = &report});
   status = fit_time(run, report.update);
   if (status != SPARC_OK) return status;

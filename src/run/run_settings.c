@@ -111,10 +111,16 @@ static const double small_jitter = 0.1;
 
 static bool has_classes(const run_data *d) { return !d->task && d->preprocessing.classes > 0; }
 
+bool run_may_use_ridge(const sparc_run_config *c) {
+  if (run_is_given(c, &c->train.readout)) return c->train.readout == SPARC_READOUT_RIDGE;
+  const bool other = run_is_given(c, &c->recipe) && c->recipe != SPARC_RECIPE_AUTO && c->recipe != SPARC_RECIPE_SMALL;
+  return !other && !requests_gradients(c);
+}
+
 /* docs/accuracy.md: with few examples a closed form is more accurate than gradients */
 static bool prefers_ridge(const sparc_run_config *c, const run_data *d) {
-  return has_classes(d) && d->fit.count <= SPARC_RIDGE_ROWS && !run_is_given(c, &c->train.readout) &&
-         !requests_gradients(c);
+  return has_classes(d) && d->fit.count + d->validation.count <= SPARC_RIDGE_ROWS &&
+         !run_is_given(c, &c->train.readout) && run_may_use_ridge(c);
 }
 
 static sparc_status resolve_recipe(sparc_run_config *c, const run_data *d) {
@@ -134,7 +140,7 @@ static sparc_status resolve_recipe(sparc_run_config *c, const run_data *d) {
 #define TEXT_OF(number)   #number
 #define OPTION_OF(number) TEXT_OF(number)
 static const sparc_layer_config bank_layer = {
-    "bank", "modes=" OPTION_OF(SPARC_BANK_MODES) ",thresholds=" OPTION_OF(SPARC_BANK_THRESHOLDS)};
+    "bank", "modes=" OPTION_OF(SPARC_BANK_MODES) ",thresholds=" OPTION_OF(SPARC_BANK_THRESHOLDS) ",windows=1"};
 enum { BANK_BATCH = 8 }; /* features of every step of a batch are in memory */
 
 static sparc_status resolve_readout(sparc_run_config *c, const run_data *d) {

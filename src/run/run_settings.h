@@ -41,6 +41,9 @@ settings_binding run_binding(sparc_run_config *config);
 bool run_is_given(const sparc_run_config *config, const void *member);
 void run_mark(sparc_run_config *config, const void *member); /* as given */
 
+/* Whether the readout is ridge if there are few enough examples with classes. */
+bool run_may_use_ridge(const sparc_run_config *config);
+
 /* The input of the head where none is given. */
 sparc_head_input default_head(const run_data *data);
 

@@ -21,6 +21,9 @@ line() { grep -Eq -- "$1" "$scratch/out" || fail "no line matches: $1"; }
 # a named data set: parts, scale, classes with a sparkline, in ASCII where the terminal is not UTF-8
 LC_ALL=C expect 0 data --root "$root" Waves
 no_complaint
+prints "fit is the whole training partition, the report is on the test partition"
+LC_ALL=C expect 0 data --root "$root" Waves --split sound
+no_complaint
 [ "$(head -1 "$scratch/out")" = Waves ] || fail "the name is not on the first line"
 prints "fit and validation are 27 and 3 of 30 training examples, drawn by class once for all runs"
 line '^  fit +27 +3/4/4 +9$'
@@ -48,7 +51,7 @@ expect 0 data --json --root "$root"
 prints '"names":["FordA","Waves"]'
 
 # JSON
-expect 0 data --json --root "$root" Waves
+expect 0 data --json --root "$root" Waves --split sound
 [ "$(wc -l <"$scratch/out")" = 1 ] || fail "--json prints several lines"
 prints '"name":"Waves"'
 prints '"differs":""'
@@ -62,7 +65,7 @@ fi
 # files and standard input
 csv=$scratch/toy.csv
 printf 'kind,t0,t1\na,1,2\nb,3,4\nb,5,6\n' >"$csv"
-expect 0 data --label kind "$csv"
+expect 0 data --split sound --label kind "$csv"
 line '^  b +1 +1 '
 expect 0 data --label=1 --json "$csv"
 prints '"label":"a"'

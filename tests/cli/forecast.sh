@@ -57,6 +57,8 @@ expect 0 train --resume --out cold --json --quiet
 grep -o '"test":{[^}]*' out | grep -o '"mse":[0-9.e+-]*' | cut -d: -f2 | cmp - cold_mse || fail "a resumed run has another division"
 awk 'BEGIN {srand(2); for (c = 0; c < 10; c++) for (i = 0; i < 5; i++) {for (t = 0; t < 6; t++) printf "%.3f,", c + rand(); print "c" c}}' >few.csv
 expect 0 data few.csv
+prints "fit is the whole training partition, there is no validation part"
+expect 0 data few.csv --split sound
 prints "fit and validation are 40 and 10 of 50 training examples"
 expect 0 data few.csv --split paper
 prints "fit and validation are 49 and 1 of 50 training examples"

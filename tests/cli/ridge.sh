@@ -47,9 +47,46 @@ cmp before run/last.safetensors || fail "resuming a finished run changes it"
 expect 0 train pulses.csv --readout ridge --out seed --quiet --seed 1
 ! cmp -s run/best.safetensors seed/best.safetensors || fail "the seed has no effect"
 
+# all rows fit, each is scored while it is left out; a validation part is drawn on request
+grep -q '"division": "whole"' run/config.json || fail "config.json does not have the division"
+prints_after() { grep -Eq -- "$1" out || fail "standard output has no line: $1"; }
+expect 0 train --resume --out run
+prints_after "^best +leave-one-out accuracy 1.0000, loss 0\.0[0-9]*$"
+expect 2 eval run pulses.csv --part validation
+complains "no validation part, the model was fitted to the whole training partition"
+expect 0 train pulses.csv --validation 0.2 --out drawn
+complains "32 to fit, 8 to validate"
+prints_after "^best +validation accuracy 1.0000, loss 0\.[0-9]*$"
+expect 0 train pulses.csv --folds 2 --out folds --quiet
+grep -q '"division": "sound"' folds/f1/config.json || fail "folds do not divide"
+expect 2 train pulses.csv --split whole --validation 0.2 --out none
+complains "validation is 0.2, but the whole training partition fits"
+awk 'BEGIN {for (i = 0; i < 1010; i++) print i % 2 ",1,2,c" i % 2}' >many.csv
+expect 0 data many.csv
+prints "fit and validation are 910 and 100 of 1010 training examples"
+expect 0 train many.csv --updates 1 --layers 1 --width 4 --state-size 4 --out many --quiet
+grep -q '"division": "sound"' many/config.json || fail "many rows are not divided"
+sed 10q many.csv >ten.csv
+expect 0 data ten.csv
+prints "fit is the whole training partition, there is no validation part"
+
+# pulses of one shape, early or late: features are told apart by their windows in time
+awk 'BEGIN {
+  srand(3)
+  for (i = 0; i < 60; i++) {
+    place = 10 + 15 * (i % 2) + int(5 * rand())
+    for (t = 0; t < 40; t++) printf "%.4f,", (t >= place && t < place + 3) + 0.3 * rand()
+    print i % 2 ? "late" : "early"
+  }}' >when.csv
+sed 30q when.csv >when_train.csv
+sed 1,30d when.csv >when_later.csv
+expect 0 train when_train.csv --out when --quiet
+expect 0 eval when when_later.csv --json
+prints '"accuracy":1'
+
 # it is the default for few rows without options of the network or its training
 expect 0 train pulses.csv --out chosen --threads 1 --progress plain
-complains "recipe    small, for 36 rows: ridge readout"
+complains "recipe    small, for 40 rows: ridge readout"
 cmp run/best.safetensors chosen/best.safetensors || fail "few rows get another readout"
 expect 0 train --resume --out chosen --quiet
 for given in "--recipe paper --updates 2" "--cell lru --updates 2" "--readout gradient --updates 2 --jitter 0.1"; do
