@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """scikit-learn estimators that classify, regress or forecast sequences.
 
-    classifier = SparcClassifier(updates=1000, seed=1)
+    classifier = SparcClassifier(seed=1)
     cross_val_score(classifier, X, y)
 
 X is [N, T] for one channel, [N, C, T] as in aeon, or a list of arrays [T] or [C, T] of different lengths. Training is
 `sparc train` in a process of its own: it stops when Python is interrupted, and `checkpoint_` is a file for the tool.
+Parameters that are None have the defaults of the tool: up to 1,000 sequences are classified by a ridge readout on a bank
+of filters unless a parameter of the network or its training is given.
 """
 from __future__ import annotations
 
@@ -102,9 +104,9 @@ def _run(arguments):
 class _Estimator(BaseEstimator):
     """Base of the estimators: settings of `sparc train`, and the fitted model."""
 
-    def __init__(self, cell="sparc", cell_options=None, modes=None, layers=None, width=None, updates=1000, batch=None,
+    def __init__(self, cell=None, cell_options=None, modes=None, layers=None, width=None, updates=None, batch=None,
                  learning_rate=None, dropout=None, patience=None, validation=None, seed=0, threads=None,
-                 rate="deprecated"):
+                 rate="deprecated", readout=None):
         self.cell = cell
         self.cell_options = cell_options
         self.modes = modes
@@ -119,9 +121,10 @@ class _Estimator(BaseEstimator):
         self.seed = seed
         self.threads = threads
         self.rate = rate
+        self.readout = readout
 
     _OPTIONS = ("cell", "cell_options", "modes", "layers", "width", "updates", "batch", "learning_rate", "dropout",
-                "patience", "validation", "seed", "threads")
+                "patience", "validation", "seed", "threads", "readout")
 
     def _arguments(self):
         given = {name: getattr(self, name) for name in self._OPTIONS}
@@ -233,11 +236,11 @@ class SparcForecaster(_Estimator):
     """Forecasts a series `horizon` steps ahead. fit takes one series [T] or [T, C]; predict takes such a series and returns
     the value of each channel `horizon` steps after its end."""
 
-    def __init__(self, horizon=1, context=None, cell="sparc", cell_options=None, modes=None, layers=None, width=None,
-                 updates=1000, batch=None, learning_rate=None, dropout=None, patience=None, validation=None, seed=0,
-                 threads=None, rate="deprecated"):
+    def __init__(self, horizon=1, context=None, cell=None, cell_options=None, modes=None, layers=None, width=None,
+                 updates=None, batch=None, learning_rate=None, dropout=None, patience=None, validation=None, seed=0,
+                 threads=None, rate="deprecated", readout=None):
         super().__init__(cell, cell_options, modes, layers, width, updates, batch, learning_rate, dropout, patience,
-                         validation, seed, threads, rate)
+                         validation, seed, threads, rate, readout)
         self.horizon = horizon
         self.context = context
 

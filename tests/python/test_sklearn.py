@@ -61,6 +61,16 @@ class Estimators(unittest.TestCase):
             again = sparc.Model(path).predict(np.stack(rows).astype(np.float32))
         np.testing.assert_allclose(np.sort(again, axis=1), np.sort(classifier.predict_proba(rows), axis=1), atol=1e-6)
 
+    def test_defaults_are_those_of_the_tool(self):
+        rows, names, _ = waves(40, 9)
+        classifier = SparcClassifier(threads=1).fit(rows, names)
+        self.assertEqual(classifier.result_["readout"], "ridge")
+        self.assertGreater(classifier.result_["best"]["accuracy"], 0.9)
+        self.assertGreater(classifier.score(*waves(40, 10)[:2]), 0.9)
+        gradients = SparcClassifier(readout="gradient", updates=3, threads=1).fit(rows, names)
+        self.assertEqual(gradients.result_["readout"], "gradient")
+        self.assertEqual(SparcClassifier(**SMALL).fit(rows, names).result_["updates"], SMALL["updates"])
+
     def test_clones_and_pickles(self):
         rows, names, _ = waves(40, 3)
         classifier = SparcClassifier(**SMALL, seed=4)
