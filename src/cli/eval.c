@@ -106,12 +106,14 @@ static void subject_free(subject *s) {
   sparc_dataset_free(s->whole);
 }
 
-static sparc_status find_task_part(const eval_settings *e, subject *s) {
+static sparc_status find_task_part(const eval_settings *e, int outputs, subject *s) {
   const int part = e->part < 0 ? VALIDATION : e->part;
   if (part == TEST)
     return fail(SPARC_INVALID, "the task %s has the parts fit and validation, no test part", e->argument[1]);
   const sparc_status status = sparc_task_create(e->argument[1], &s->task);
   if (status != SPARC_OK) return status;
+  if (outputs != s->task->O)
+    return fail(SPARC_FORMAT, "the model has %d outputs, the task %s has %d", outputs, s->task->name, s->task->O);
   s->samples = sparc_samples_of_task(s->task, part == VALIDATION);
   s->name = s->task->name;
   s->part = part_names[part];
@@ -175,7 +177,7 @@ static sparc_status find_subject(const eval_settings *e, const sparc_model *mode
   read.columns = e->by_position ? NULL : channels_like(model, &e->read, &names);
   read.classes = p->classes ? p->labels : NULL;
   read.class_count = p->classes;
-  if (is_task(e->argument[1])) return find_task_part(e, s);
+  if (is_task(e->argument[1])) return find_task_part(e, sparc_model_info_of(model).outputs, s);
   if (e->part < 0 && is_file(e->argument[1])) {
     sparc_status read_status = sparc_dataset_load(e->argument[1], &read, &s->whole);
     if (read_status == SPARC_OK) read_status = check_label(s->whole, &read, e->argument[1]);

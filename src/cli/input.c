@@ -3,6 +3,7 @@
 #include "cli/input.h"
 
 #include "base/error.h"
+#include "online/stream.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +12,8 @@
 #include <unistd.h>
 
 static char *find_end(const line_input *r) {
-  return r->used > r->at ? memchr(r->data + r->at, '\n', r->used - r->at) : NULL;
+  const size_t from = r->at + r->scanned;
+  return r->used > from ? memchr(r->data + from, '\n', r->used - from) : NULL;
 }
 
 static sparc_status make_room(line_input *r) {
@@ -54,6 +56,9 @@ sparc_status input_next(line_input *r, const char **line, size_t *size) {
   *line = NULL;
   *size = 0;
   while (!(end = find_end(r)) && got > 0) {
+    r->scanned = r->used - r->at;
+    if (r->scanned > STREAM_MAX_LINE)
+      return fail(SPARC_FORMAT, "a line of %s has more than %d bytes", r->name, STREAM_MAX_LINE);
     const sparc_status status = read_more(r, &got);
     if (status != SPARC_OK) return status;
   }
@@ -61,6 +66,7 @@ sparc_status input_next(line_input *r, const char **line, size_t *size) {
   *line = r->data + r->at;
   *size = end ? (size_t)(end - *line) + 1 : r->used - r->at;
   r->at += *size;
+  r->scanned = 0;
   return SPARC_OK;
 }
 

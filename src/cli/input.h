@@ -14,6 +14,7 @@ typedef struct line_input {
   bool (*stop)(void); /* called when a signal interrupts the waiting; NULL: never stop */
   char *data;
   size_t at, used, size;
+  size_t scanned; /* bytes from `at` that are known to hold no end of a line */
 } line_input;
 
 /* input_next gives the next line with its end, valid until the next call; *size is 0 at the end of the input, and when

@@ -81,7 +81,7 @@ static size_t find_last(const char *path, const char *word) {
 
 static bool exists(const char *path) {
   struct stat status;
-  return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
+  return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
 /* "gun_TRAIN.npy" and "gun_TRAIN_labels.npy" */

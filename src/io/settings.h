@@ -152,6 +152,7 @@ void settings_texts_free(settings_texts *texts);
 typedef struct settings_source {
   const char *where;              /* the file; NULL: none */
   const char *prefix;             /* of names in messages, "--" for options; NULL: none */
+  bool stored;                    /* the configuration of a run: errors are SPARC_FORMAT instead of SPARC_INVALID */
   const char *text[MAX_SETTINGS]; /* by row */
   char number[MAX_SETTINGS][SETTING_TEXT_SIZE];
   json_t *file; /* owns the strings */

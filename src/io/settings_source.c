@@ -15,7 +15,10 @@ static bool is_allowed_in_file(const setting *s) { return s->role != STORED && s
 
 /* ---- files --------------------------------------------------------------------------------------- */
 
-static sparc_status refuse_key(const settings_binding *binding, const char *path, const char *key) {
+static sparc_status refused(const settings_source *source) { return source->stored ? SPARC_FORMAT : SPARC_INVALID; }
+
+static sparc_status refuse_key(const settings_binding *binding, const settings_source *source, const char *key) {
+  const char *path = source->where;
   const char *names[MAX_SETTINGS + 1];
   const setting *s;
   int count = 0;
@@ -23,8 +26,8 @@ static sparc_status refuse_key(const settings_binding *binding, const char *path
     if (is_allowed_in_file(s)) names[count++] = s->name;
   names[count] = NULL;
   const char *guess = closest(key, names);
-  return guess ? fail(SPARC_INVALID, "%.200s: unknown key '%.60s'; did you mean '%s'?", path, key, guess)
-               : fail(SPARC_INVALID, "%.200s: unknown key '%.60s', expected the name of a setting", path, key);
+  return guess ? fail(refused(source), "%.200s: unknown key '%.60s'; did you mean '%s'?", path, key, guess)
+               : fail(refused(source), "%.200s: unknown key '%.60s', expected the name of a setting", path, key);
 }
 
 /* a JSON value as on the command line; NULL for arrays, objects and null */
@@ -51,11 +54,10 @@ static sparc_status read_key(const settings_binding *binding, const char *key, c
                              settings_source *to) {
   const int i = settings_find(binding, key);
   const setting *s = i >= 0 ? settings_row(binding, i, NULL) : NULL;
-  if (!s || !is_allowed_in_file(s)) return refuse_key(binding, to->where, key);
+  if (!s || !is_allowed_in_file(s)) return refuse_key(binding, to, key);
   if (s->role == SUBJECT && !json_is_string(value))
-    return fail(SPARC_INVALID, "%.200s: %s is not a string", to->where, key);
-  if (to->text[i])
-    return fail(SPARC_INVALID, "%.200s: %s and %s are the same setting", to->where, s->old_name, s->name);
+    return fail(refused(to), "%.200s: %s is not a string", to->where, key);
+  if (to->text[i]) return fail(refused(to), "%.200s: %s and %s are the same setting", to->where, s->old_name, s->name);
   to->text[i] = json_as_text(value, to->number[i]);
   if (to->text[i]) return SPARC_OK;
   return fail(SPARC_INVALID, "%.200s: %s is neither a string nor a number nor true or false", to->where, key);
@@ -110,14 +112,17 @@ json_t *settings_canonical_json(const settings_binding *binding, const json_t *o
 
 /* ---- sources ------------------------------------------------------------------------------------- */
 
+/* a flag that is not set excludes and overrides nothing; configurations of runs hold such flags */
+static bool is_off(const setting *s, const char *text) { return s->type == SETTING_FLAG && strcmp(text, "false") == 0; }
+
 static sparc_status check_exclusions(const settings_binding *binding, const settings_source *source) {
   const char *prefix = source->prefix ? source->prefix : "";
   const setting *a, *b;
   for (int i = 0; (a = settings_row(binding, i, NULL)); i++)
     for (int k = i + 1; source->text[i] && (b = settings_row(binding, k, NULL)); k++)
-      if (source->text[k] && settings_list_contains(a->overrides, b->name) &&
-          settings_list_contains(b->overrides, a->name))
-        return fail(SPARC_INVALID, "%s%s and %s%s exclude each other", prefix, a->name, prefix, b->name);
+      if (source->text[k] && !is_off(a, source->text[i]) && !is_off(b, source->text[k]) &&
+          settings_list_contains(a->overrides, b->name) && settings_list_contains(b->overrides, a->name))
+        return fail(refused(source), "%s%s and %s%s exclude each other", prefix, a->name, prefix, b->name);
   return SPARC_OK;
 }
 
@@ -132,7 +137,7 @@ static void clear_overridden(const settings_binding *binding, const settings_sou
   const setting *s;
   void *at;
   for (int i = 0; (s = settings_row(binding, i, &at)); i++) {
-    if (!source->text[i] || !s->overrides) continue;
+    if (!source->text[i] || !s->overrides || is_off(s, source->text[i])) continue;
     const char *below = s->type != SETTING_TEXT ? NULL : *(char **)at ? *(const char **)at : s->defaults[DEFAULT_DATA];
     if (!below || strcmp(below, source->text[i]) != 0) clear_named(binding, s->overrides);
   }
@@ -144,7 +149,7 @@ static sparc_status refuse_value(const settings_binding *binding, int i, const s
   char expected[96], path[SETTING_MEMBER_SIZE];
   const char *valid = setting_expected(s, true, expected, sizeof expected);
   if (source->where)
-    return fail(SPARC_INVALID, "%.200s: %s is '%.100s', expected %s", source->where, s->name, text, valid);
+    return fail(refused(source), "%.200s: %s is '%.100s', expected %s", source->where, s->name, text, valid);
   if (source->prefix) return fail(SPARC_INVALID, "%s%s is '%.100s', expected %s", source->prefix, s->name, text, valid);
   return fail(SPARC_INVALID, "%s is '%.100s', expected %s", settings_member(binding, i, path), text, valid);
 }
@@ -185,7 +190,7 @@ sparc_status settings_set(const settings_binding *binding, const char *name, con
   settings_source source = {.where = NULL};
   if (!name || !text) return fail(SPARC_INVALID, "%s is NULL", name ? "value" : "name");
   const int option = settings_find(binding, name), i = option < 0 ? settings_find_path(binding, name) : option;
-  if (i < 0) return refuse_key(binding, "settings", name);
+  if (i < 0) return refuse_key(binding, &(settings_source){.where = "settings"}, name);
   source.text[i] = text;
   if (!is_valid(settings_row(binding, i, NULL), text)) return refuse_value(binding, i, &source);
   return settings_apply(binding, &source);

@@ -343,6 +343,8 @@ sparc_status PUBLIC(sparc_network_rtrl_gradient)(const sparc_network *net, const
   if (!net || !dy || !dparams) return fail(SPARC_INVALID, "%s is NULL", !net ? "network" : dy ? "dparams" : "dy");
   sparc_status status = check_step(net, prepared, dy, dy, tape, 1, NULL);
   if (status == SPARC_OK) status = check_rtrl(net, encoder, trace);
+  /* a tape may come from a file */
+  if (status == SPARC_OK) status = check_symbols(net, 1, tape + net->tape.x);
   if (status == SPARC_OK && dx && reads_symbols(net))
     return fail(SPARC_INVALID, "dx is given, expected NULL: symbols have no gradient");
   if (status != SPARC_OK) return status;

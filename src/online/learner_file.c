@@ -332,10 +332,20 @@ static sparc_status read_horizons(const checkpoint *c, sparc_learner_config *con
   return status;
 }
 
+/* the network is that of learner_describe: values in, one untied head */
+static sparc_status check_network(const checkpoint *c) {
+  const sparc_network_config *n = &c->state.config.network;
+  if (n->embedding == SPARC_EMBED_SYMBOLS)
+    return fail(SPARC_FORMAT, "'%.200s': the inputs are symbols, expected values", c->path);
+  if (n->head->tied) return fail(SPARC_FORMAT, "'%.200s': the head is tied, expected weights of its own", c->path);
+  return SPARC_OK;
+}
+
 static sparc_status load(const checkpoint *c, sparc_learner **out) {
   sparc_learner_config config = config_of(c);
   learner_counts counts = {.updates = c->state.update};
-  sparc_status status = read_settings_of(c, &config, &counts);
+  sparc_status status = check_network(c);
+  if (status == SPARC_OK) status = read_settings_of(c, &config, &counts);
   if (status == SPARC_OK) status = read_horizons(c, &config);
   if (status != SPARC_OK) return status;
   if (config.objective == SPARC_LEARN_FORECAST) {

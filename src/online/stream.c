@@ -12,14 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LINE = 1 << 28 }; /* bytes */
 enum { INPUT = 'i', TARGET = 't', LABEL = 'l', ID = '#', TIME = '@', IGNORED = '-' };
 
 static sparc_status no_memory(const char *name) { return fail(SPARC_NO_MEMORY, "%s: no memory for its columns", name); }
 
 /* a cursor over the row of a line, which may follow a line "sep=;" */
 static sparc_status open_line(const char *line, size_t size, const char *name, char decimal, source *s, csv_text *f) {
-  sparc_status status = source_borrow(s, line, size, name, MAX_LINE, 0);
+  sparc_status status = source_borrow(s, line, size, name, STREAM_MAX_LINE, 0);
   if (status != SPARC_OK) return status;
   status = csv_open(f, s, decimal);
   if (status == SPARC_OK && !csv_next_row(f)) status = fail(SPARC_FORMAT, "%s: the line is empty", name);

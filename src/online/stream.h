@@ -13,6 +13,8 @@
 #include <locale.h>
 #include <stdbool.h>
 
+enum { STREAM_MAX_LINE = 1 << 28 }; /* bytes */
+
 typedef struct stream_options {
   const char *target;  /* columns, by name or by number from 1, comma-separated; NULL: none */
   const char *label;   /* a column; NULL: none. Excludes target. */

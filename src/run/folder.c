@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "io/dtype.h"
 #include "io/folder_file.h"
 #include "io/json.h"
 #include "io/near_path.h"
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* checkpoints first: without them the folder holds no run to resume */
@@ -134,7 +136,15 @@ sparc_status run_folder_settings(const run_folder *folder, const settings_bindin
   const sparc_status status = json_read(folder->config, JSON_REJECT_DUPLICATES, &object);
   if (status != SPARC_OK) return status;
   if (!object) return fail(SPARC_IO, "cannot read '%.300s': %s", folder->config, strerror(ENOENT));
+  source->stored = true;
   return settings_read_json(binding, folder->config, object, source);
+}
+
+sparc_status run_folder_check_data(const run_folder *folder, const char *data) {
+  struct stat found;
+  if (!data || stat(data, &found) != 0 || S_ISREG(found.st_mode) || S_ISDIR(found.st_mode)) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%.200s: data is '%.200s', which is neither a file nor a folder", folder->config,
+              quote(data).text);
 }
 
 /* ---- resuming ------------------------------------------------------------------------------------ */

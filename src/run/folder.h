@@ -44,6 +44,9 @@ sparc_status run_folder_read_config(const run_folder *folder, json_t **config);
 /* run_folder_settings reads config.json as a source of settings, whose messages name folder->config */
 sparc_status run_folder_settings(const run_folder *folder, const settings_binding *binding, settings_source *source);
 
+/* run_folder_check_data refuses data named by the configuration that are a pipe, a device or the like; NULL passes */
+sparc_status run_folder_check_data(const run_folder *folder, const char *data);
+
 /* run_folder_compare checks that config.json defines the same run as `present`, an object of the form's settings whose
  * reference it takes; NULL: there was no memory for it */
 sparc_status run_folder_compare(const run_folder *folder, const settings_binding *binding, json_t *present);

@@ -10,6 +10,7 @@
 #include "io/json.h"
 #include "kernels/kernels.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,11 +106,17 @@ static int count_in(const json_t *object, const char *key) {
   return value > 0 && value <= INT32_MAX ? (int)value : 0;
 }
 
+/* sums of these cannot overflow */
+static long steps_in(const json_t *object) {
+  const json_int_t value = json_integer_value(json_object_get(object, "done"));
+  return value > 0 && value <= LONG_MAX >> 20 ? (long)value : 0;
+}
+
 void provenance_from(const json_t *object, provenance *out) {
   *out = (provenance){.fit = count_in(object, "fit"),
                       .validation = count_in(object, "validation"),
                       .threads = count_in(object, "threads"),
-                      .done = (long)json_integer_value(json_object_get(object, "done"))};
+                      .done = steps_in(object)};
   for (int i = 0; i < TEXTS; i++) {
     const char *text = json_string_value(json_object_get(object, texts[i].key));
     if (text) snprintf((char *)out + texts[i].offset, texts[i].size, "%s", text);

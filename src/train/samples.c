@@ -2,6 +2,8 @@
 /* samples.c: views of the examples of data sets, generated tasks and arrays. */
 #include "sparc/train.h"
 
+#include <stdbool.h>
+
 /* ---- data sets --------------------------------------------------------------------------------- */
 
 static sparc_sample dataset_sample(const void *source, int index) { return sparc_dataset_example(source, index); }
@@ -41,11 +43,14 @@ static sparc_sample evaluation_sample(const void *source, int index) {
 
 sparc_samples sparc_samples_of_task(const sparc_task *task, int evaluation) {
   if (!task) return (sparc_samples){0};
+  const bool values = task->target_kind != SPARC_TARGET_CLASS;
   return (sparc_samples){.count = evaluation ? task->evaluation.count : task->train.count,
                          .channels = task->D,
                          .longest = task->T,
                          .source = task,
-                         .at = evaluation ? evaluation_sample : train_sample};
+                         .at = evaluation ? evaluation_sample : train_sample,
+                         .targets = values ? task->O : 0,
+                         .target_steps = values};
 }
 
 /* ---- arrays ------------------------------------------------------------------------------------ */

@@ -133,3 +133,77 @@ eval "set -- $suggestion"
 eval "set -- $(grep -F 'sparc envs ' out)"
 [ "$#" = 7 ] && [ "$5" = lag=1 ] && [ "$7" = "$odd/last.safetensors" ] || fail "the second suggestion is another command"
 nothing_ran
+
+# ---- a learner whose stored tape names a symbol far outside its table, a model with more outputs than a task has
+tar -xf "$SPARC_SOURCE_DIR/tests/fuzz/corpus/learn_resume/found-symbol-tape"
+expect 3 learn stream.csv --model learner.safetensors --resume
+complains "the inputs are symbols, expected values"
+cp "$SPARC_SOURCE_DIR/tests/hostile/model-wide-head.safetensors" wide.safetensors
+expect 3 eval wide.safetensors tracking --threads 1
+complains "the model has 20 outputs, the task tracking has 2"
+expect 0 train tracking --updates 4 --modes 4 --layers 1 --width 4 --batch 2 --out wide --quiet --threads 1
+cp wide.safetensors wide/last.safetensors
+expect 3 train tracking --updates 8 --modes 4 --layers 1 --width 4 --batch 2 --out wide --resume --quiet --threads 1
+
+# ---- an experiment's file cannot choose another folder, a sweep cannot grow without bounds, lengths are whole numbers
+small='"tasks": [{"name": "t", "settings": {"data": "event-order"}}], "seeds": [0]'
+cat >one.json <<END
+{"name": "one", "kind": "train", "settings": {"updates": 3e0, "validate-every": "3", "batch": 2, "modes": 4},
+ "methods": [{"name": "sparc", "settings": {"cell": "sparc"}}], $small}
+END
+expect 0 lab run one.json --out chosen --threads 1 --jobs 1 --quiet
+grep -q '"updates": 3,' chosen/one/t/sparc/s0/config.json || fail "3e0 updates are not three"
+mkdir chosen/other
+cp chosen/one/lab.json chosen/other/
+for verb in run status table figure; do
+  expect 3 lab $verb chosen/other
+  complains "lab.json in it is of the folder 'one'"
+done
+sed 's/"scale": [0-9.]*/"scale": 1e300/' chosen/one/lab.json >huge
+mv huge chosen/one/lab.json
+expect 3 lab status chosen/one
+complains "scale is 1e+300, expected 1e-06 to 1000"
+for length in '"x"' -5 2.5 0; do
+  sed "s/3e0/$length/" one.json >length.json
+  expect 3 lab status length.json
+  complains "expected a whole number from 1"
+done
+values=$(seq -s, 64)
+cat >sweep.json <<END
+{"name": "sweep", "kind": "train", "sweep": {"a": [$values], "b": [$values], "c": [$values], "d": [$values]},
+ "methods": [{"name": "sparc", "settings": {"cell": "sparc"}}], $small}
+END
+expect 3 lab status sweep.json
+complains "with b there are 4096 methods, expected at most 64"
+sed 's/"settings": {"cell": "sparc"}/"settings": 3/; s/, "b".*}/}/' sweep.json >sweep3.json
+expect 3 lab status sweep3.json
+complains "settings of a method is not an object"
+
+# ---- counts of a result that would overflow
+result=chosen/one/t/sparc/s0/result.json
+sed -i 's/"scale": 1e300/"scale": 1.0/' chosen/one/lab.json
+sed -i 's/"parameters": [0-9]*/"parameters": 1e300/; s/"done": [0-9]*/"done": 9223372036854775807/' "$result"
+expect 0 lab status chosen/one --json
+if grep -q 9223372036854775 out; then fail "a count of a result overflows"; fi
+
+# ---- pipes that files name are refused, not waited for
+mkdir pipes
+mkfifo pipes/a_labels.npy pipes/p.csv
+printf '\x93NUMPY\x01\x00\x46\x00%-69s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }" >pipes/a.npy
+printf '\0\0\0\0\0\0\0\0' >>pipes/a.npy
+expect 0 data pipes/a.npy
+awk -v OFS=, 'BEGIN {for (i = 0; i < 20; i++) print i % 2, i % 2 + i / 100, 2, 3 - i % 2}' >rows.csv
+expect 0 train rows.csv --label 1 --updates 2 --modes 4 --width 4 --batch 4 --out piped --quiet
+sed -i "s|\"data\": \"[^\"]*\"|\"data\": \"pipes/p.csv\"|" piped/config.json
+expect 3 diagnose piped
+complains "data is 'pipes/p.csv', which is neither a file nor a folder"
+
+# ---- a run's configuration with values that no run writes
+for change in 's/"updates": 2/"updates": -5/' 's/"updates": 2/"updates": "x"/' '1s/{/{"bogus": 1,/'; do
+  rm -rf altered
+  cp -r piped altered
+  sed -i "s|pipes/p.csv|rows.csv|; $change" altered/config.json
+  expect 3 train --resume --out altered
+  complains "altered/config.json"
+done
+nothing_ran

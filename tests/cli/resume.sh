@@ -200,3 +200,11 @@ for bundle in "$SPARC_SOURCE_DIR"/tests/fuzz/corpus/{rl,train}_resume/*; do
   command=${bundle%_resume/*}
   expect 0 "${command##*/}" --resume --out run --quiet --threads 1
 done
+
+# ---- a configuration contains flags that are off: they exclude nothing
+awk -v OFS=, 'BEGIN {for (i = 0; i < 40; i++) print i % 2, i % 2 + i / 100, 2, 3 - i % 2}' >flags.csv
+expect 0 train flags.csv --label 1 --validation 0.3 --out flags --quiet
+expect 0 train --resume --out flags --quiet
+expect 0 train flags.csv --label 1 --validation 0.3 --out flags --resume --quiet
+expect 0 train --config flags/config.json --out again --quiet
+cmp flags/best.safetensors again/best.safetensors || fail "--config of a run with --validation is another run"

@@ -187,7 +187,7 @@ static error_t parse_selection(int key, char *argument, struct argp_state *state
       o->request.seeds = argument;
       return 0;
     case KEY_SCALE:
-      o->scale = parse_number(state, "scale", argument, 1e-6, 1000);
+      o->scale = parse_number(state, "scale", argument, GRID_SCALE_MIN, GRID_SCALE_MAX);
       o->scale_text = argument;
       return 0;
     case KEY_MATCH:

@@ -207,6 +207,7 @@ static sparc_status load_data(replay *r, const replay_options *options) {
   if (status == SPARC_OK) status = folder_file_find(folder.config, &found);
   if (status == SPARC_OK) status = found ? read_config(&folder, &from) : config_from_model(r, &from);
   const char *name = options->data ? options->data : from.config.data;
+  if (status == SPARC_OK && !options->data) status = run_folder_check_data(&folder, name);
   if (status == SPARC_OK && !name)
     status = fail(SPARC_FORMAT, "'%.200s' does not record its training data, expected --data", r->path);
   sparc_data_options how = {

@@ -9,6 +9,8 @@
 #include "run/rl_settings.h"
 #include "run/run_settings.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +67,8 @@ static sparc_status default_updates(const char *data, long *updates) {
   return SPARC_OK;
 }
 
+static long scaled(double scale, long length) { return (long)fmax(1, fmin(round(scale * (double)length), 0x1p53)); }
+
 static sparc_status default_steps(const char *task, long *steps) {
   sparc_ppo_config ppo;
   const sparc_status status = sparc_ppo_defaults(task, &ppo);
@@ -72,28 +76,36 @@ static sparc_status default_steps(const char *task, long *steps) {
   return status;
 }
 
+/* a length as a setting is written: 30, 3e1 or "30" */
+static sparc_status read_length(const grid_job *job, const char *key, long *value) {
+  const json_t *given = json_object_get(job->settings, key);
+  char number[SETTING_TEXT_SIZE] = "";
+  if (json_is_string(given)) snprintf(number, sizeof number, "%s", json_string_value(given));
+  if (json_is_number(given)) snprintf(number, sizeof number, "%.17g", json_number_value(given));
+  if (setting_parse_whole(number, 1, LONG_MAX, value)) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%s: %s is '%.40s', expected a whole number from 1", job->name, key, number);
+}
+
 /* stores the scaled budget in the settings */
 static sparc_status resolve_budget(grid_job *job, double scale) {
   const char *key = job->kind == GRID_RL ? "steps" : "updates";
   job->budget = 1;
   if (job->kind > GRID_TRAIN) return SPARC_OK;
-  const json_t *given = json_object_get(job->settings, key);
   sparc_status status = SPARC_OK;
-  if (given)
-    job->budget = (long)json_integer_value(given);
+  if (json_object_get(job->settings, key))
+    status = read_length(job, key, &job->budget);
   else if (job->kind == GRID_RL)
     status = default_steps(json_string_value(json_object_get(job->settings, "task")), &job->budget);
   else
     status = default_updates(json_string_value(json_object_get(job->settings, "data")), &job->budget);
   if (status != SPARC_OK) return status;
-  job->budget = (long)fmax(1, round(scale * (double)job->budget));
+  job->budget = scaled(scale, job->budget);
   status = put_setting(job, key, json_integer(job->budget));
   /* the number of validations stays the same */
-  const json_t *every = json_object_get(job->settings, "validate-every");
-  if (status == SPARC_OK && every && scale != 1)
-    status =
-        put_setting(job, "validate-every", json_integer((json_int_t)fmax(1, round(scale * json_number_value(every)))));
-  return status;
+  if (status != SPARC_OK || scale == 1 || !json_object_get(job->settings, "validate-every")) return status;
+  long every;
+  status = read_length(job, "validate-every", &every);
+  return status == SPARC_OK ? put_setting(job, "validate-every", json_integer(scaled(scale, every))) : status;
 }
 
 static sparc_status resolve_settings(const grid_jobs *jobs, grid_job *job) {
@@ -120,12 +132,19 @@ void grid_scope_mark(const grid_scope *scope, char *text, size_t size) {
            scope->match_params ? "matched parameters" : "");
 }
 
-/* OUT/popgym, OUT/popgym-x0.1, OUT/popgym-x0.1-params */
-static sparc_status name_folder(grid_jobs *jobs) {
+enum { FOLDER_NAME = GRID_NAME + 64 };
+
+/* popgym, popgym-x0.1, popgym-x0.1-params */
+static void folder_name(const grid *g, const grid_scope *scope, char name[FOLDER_NAME]) {
   char scale[48] = "";
-  if (jobs->scope.scale != 1) snprintf(scale, sizeof scale, "-x%g", jobs->scope.scale);
-  const int length = snprintf(jobs->folder, sizeof jobs->folder, "%s/%s%s%s", jobs->scope.out, jobs->g->name, scale,
-                              jobs->scope.match_params ? "-params" : "");
+  if (scope->scale != 1) snprintf(scale, sizeof scale, "-x%g", scope->scale);
+  snprintf(name, FOLDER_NAME, "%s%s%s", g->name, scale, scope->match_params ? "-params" : "");
+}
+
+static sparc_status name_folder(grid_jobs *jobs) {
+  char name[FOLDER_NAME];
+  folder_name(jobs->g, &jobs->scope, name);
+  const int length = snprintf(jobs->folder, sizeof jobs->folder, "%s/%s", jobs->scope.out, name);
   return length < (int)sizeof jobs->folder
              ? SPARC_OK
              : fail(SPARC_INVALID, "the name of folder '%.200s' is too long", jobs->scope.out);
@@ -190,6 +209,20 @@ sparc_status grid_jobs_write(const grid_jobs *jobs) {
                                            jobs->scope.match_params, "grid", jobs->g->file));
 }
 
+/* a file cannot choose another folder than its own */
+static sparc_status check_folder_name(const char *folder, const grid *g, const grid_scope *scope) {
+  char expected[FOLDER_NAME], *const path = realpath(folder, NULL);
+  if (!path) return fail(SPARC_IO, "cannot open '%.300s': %s", folder, strerror(errno));
+  folder_name(g, scope, expected);
+  const char *const name = strrchr(path, '/') + 1;
+  const sparc_status status =
+      strcmp(name, expected) == 0
+          ? SPARC_OK
+          : fail(SPARC_FORMAT, "'%.300s': %s in it is of the folder '%.100s'", folder, grid_name, expected);
+  free(path);
+  return status;
+}
+
 sparc_status grid_folder_open(const char *folder, grid *g, grid_scope *scope) {
   char path[JOB_PATH];
   snprintf(path, sizeof path, "%.4000s/%s", folder, grid_name);
@@ -202,6 +235,10 @@ sparc_status grid_folder_open(const char *folder, grid *g, grid_scope *scope) {
   scope->match_params = json_is_true(json_object_get(object, "match_params"));
   status = text ? grid_parse(text, strlen(text), path, g) : fail(SPARC_FORMAT, "'%.300s' describes no grid", path);
   free(text);
+  if (status == SPARC_OK && !(scope->scale >= GRID_SCALE_MIN && scope->scale <= GRID_SCALE_MAX))
+    status = fail(SPARC_FORMAT, "'%.300s': scale is %g, expected %g to %g", path, scope->scale, GRID_SCALE_MIN,
+                  GRID_SCALE_MAX);
+  if (status == SPARC_OK) status = check_folder_name(folder, g, scope);
   json_decref(object);
   return status;
 }

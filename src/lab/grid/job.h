@@ -20,6 +20,9 @@
 
 enum { JOB_PATH = 4200, JOB_TEXT = 256 };
 
+#define GRID_SCALE_MIN 1e-6
+#define GRID_SCALE_MAX 1000.0
+
 /* options of a grid's runs beside the selection */
 typedef struct grid_scope {
   const char *out;   /* results folder */

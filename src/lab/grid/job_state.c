@@ -31,7 +31,8 @@ bool job_has_settings(const grid_job *job, const json_t *object) {
 }
 
 void job_read_result(const json_t *object, job_result *r) {
-  r->parameters = (long)job_number(object, "parameters", 0);
+  const double parameters = job_number(object, "parameters", 0);
+  r->parameters = parameters > 0 && parameters <= 0x1p53 ? (long)parameters : 0;
   r->rate = job_number(object, "rate", 0);
   r->memory_mb = job_number(object, "memory_mb", 0);
   provenance_from(object, &r->made);
@@ -57,7 +58,7 @@ static sparc_status read_fraction(const grid_job *job, double *fraction) {
     const char *key = strstr(line, job->kind == GRID_RL ? "\"steps\":" : "\"update\":");
     if (key) done = strtod(strchr(key, ':') + 1, NULL) / (double)job->budget;
   }
-  *fraction = fmin(done, 1);
+  *fraction = fmax(0, fmin(done, 1));
   return SPARC_OK;
 }
 

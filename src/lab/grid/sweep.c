@@ -3,11 +3,13 @@
 #include "lab/grid/sweep.h"
 
 #include "base/error.h"
+#include "base/plain_text.h"
+#include "lab/grid/grid.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { SWEPT_TITLE = 256, SWEPT_PART = 128, MAX_VALUES = 64 };
+enum { SWEPT_TITLE = 512, SWEPT_PART = 128, MAX_VALUES = 64 };
 
 /* keys with a short form in names, and their setting */
 static const struct {
@@ -36,11 +38,22 @@ static bool print_value(const json_t *value, char *text, size_t size) {
   return true;
 }
 
+/* removes an incomplete character at the end */
+static void end_at_character(char *text) {
+  for (const char *at = text; *at;) {
+    const size_t length = utf8_length(at, strlen(at));
+    if (!length) text[at - text] = '\0';
+    at += length;
+  }
+}
+
 /* appends to a text of the method */
 static int extend(json_t *method, const char *key, const char *otherwise, const char *more) {
   const char *old = json_string_value(json_object_get(method, key));
-  char text[SWEPT_TITLE];
-  snprintf(text, sizeof text, "%s%s", old ? old : otherwise, more);
+  char start[SWEPT_TITLE - SWEPT_PART], text[SWEPT_TITLE];
+  snprintf(start, sizeof start, "%s", old ? old : otherwise);
+  end_at_character(start);
+  snprintf(text, sizeof text, "%s%s", start, more);
   return json_object_set_new(method, key, json_string(text));
 }
 
@@ -51,6 +64,8 @@ static json_t *with_value(const json_t *method, const char *key, json_t *value, 
   name_setting(key, &setting, &letters);
   snprintf(name_suffix, sizeof name_suffix, "-%.40s%.60s", letters, text);
   snprintf(title_suffix, sizeof title_suffix, ", %.40s %.60s", letters, text);
+  end_at_character(name_suffix);
+  end_at_character(title_suffix);
   json_t *copy = json_deep_copy(method);
   if (copy && !json_object_get(copy, "settings")) json_object_set_new(copy, "settings", json_object());
   if (copy && json_object_set(json_object_get(copy, "settings"), setting, value) == 0 &&
@@ -65,6 +80,9 @@ static sparc_status vary(json_t **list, const char *key, const json_t *values, c
   const size_t count = json_array_size(values);
   if (count < 1 || count > MAX_VALUES)
     return fail(SPARC_FORMAT, "%.200s: sweep: %.60s is not a list of 1 to %d values", where, key, MAX_VALUES);
+  if (json_array_size(*list) * count > GRID_MAX_ENTRIES)
+    return fail(SPARC_FORMAT, "%.200s: sweep: with %.60s there are %zu methods, expected at most %d", where, key,
+                json_array_size(*list) * count, GRID_MAX_ENTRIES);
   json_t *varied = json_array();
   sparc_status status = SPARC_OK;
   for (size_t m = 0; m < json_array_size(*list); m++)
@@ -91,6 +109,9 @@ static sparc_status expand_method(const json_t *method, const json_t *sweep, con
       json_array_append_new(list, copy) == 0 ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for a sweep");
   if (status == SPARC_OK && sweep && !json_is_object(sweep))
     status = fail(SPARC_FORMAT, "%.200s: sweep is not an object", where);
+  const json_t *settings = json_object_get(method, "settings");
+  if (status == SPARC_OK && settings && !json_is_object(settings))
+    status = fail(SPARC_FORMAT, "%.200s: settings of a method is not an object", where);
   json_object_foreach((json_t *)sweep, key, values) {
     if (status == SPARC_OK) status = vary(&list, key, values, where);
   }
@@ -99,16 +120,16 @@ static sparc_status expand_method(const json_t *method, const json_t *sweep, con
   return status;
 }
 
-bool sweep_is_in(const json_t *grid) {
-  const json_t *methods = json_object_get(grid, "methods");
-  bool any = json_object_get(grid, "sweep") != NULL;
+bool sweep_is_in(const json_t *file) {
+  const json_t *methods = json_object_get(file, "methods");
+  bool any = json_object_get(file, "sweep") != NULL;
   for (size_t i = 0; !any && i < json_array_size(methods); i++)
     any = json_object_get(json_array_get(methods, i), "sweep") != NULL;
   return any;
 }
 
-sparc_status sweep_expand(const json_t *grid, const char *where, const char *name, json_t **out, int *first) {
-  const json_t *methods = json_object_get(grid, "methods"), *sweep = json_object_get(grid, "sweep");
+sparc_status sweep_expand(const json_t *file, const char *where, const char *name, json_t **out, int *first) {
+  const json_t *methods = json_object_get(file, "methods"), *sweep = json_object_get(file, "sweep");
   sparc_status status = SPARC_OK;
   *out = json_array();
   *first = -1;
