@@ -45,9 +45,11 @@ static sparc_status layout(sparc_layer *layer, sparc_layer_sizes *sizes) {
   if (at->windows) {
     at->center = sparc_layer_add_block(layer, "center", SPARC_REGULAR, P, M, SPARC_START_ZEROS, 0);
     at->focus = sparc_layer_add_block(layer, "focus", SPARC_REGULAR, P, M, SPARC_START_ZEROS, 0);
+    at->rest = sparc_layer_add_block(layer, "rest", SPARC_REGULAR, P, M, SPARC_START_ONES, 0);
+    at->span = sparc_layer_add_block(layer, "span", SPARC_REGULAR, 1, 0, SPARC_START_ZEROS, 0);
   }
   sizes->outputs = at->P * at->M;
-  sizes->prepared = 2 * at->M;
+  sizes->prepared = 2 * at->M + at->windows;
   sizes->state = bank_state(at);
   return SPARC_OK;
 }
@@ -148,13 +150,24 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* half of the features get one */
-static void draw_window(const calibration *k, sparc_random *stream, double longest, size_t feature) {
+static double mean_weight(double center, double focus, int length) {
+  double sum = 0;
+  for (int t = 0; t < length; t++) {
+    const double u = (t - center) * focus, rest = fmax(0, 1 - u * u);
+    sum += rest * rest;
+  }
+  return sum / length;
+}
+
+/* half of the features get one; later steps have its mean weight, so that the mean over a longer signal stays comparable */
+static void draw_window(const calibration *k, sparc_random *stream, int longest, size_t feature) {
   const bool has = sparc_random_uniform(stream) < 0.5;
   const double width = widest * pow(narrowest / widest, sparc_random_uniform(stream)) * longest;
-  const double center = sparc_random_uniform(stream) * longest - 0.5;
-  k->params[k->at->center + feature] = has ? (float)center : 0;
-  k->params[k->at->focus + feature] = has ? (float)(1 / fmax(width, 1.5)) : 0;
+  const double center = sparc_random_uniform(stream) * longest - 0.5, focus = 1 / fmax(width, 1.5);
+  if (!has) return;
+  k->params[k->at->center + feature] = (float)center;
+  k->params[k->at->focus + feature] = (float)focus;
+  k->params[k->at->rest + feature] = (float)mean_weight(center, focus, longest);
 }
 
 /* values of the feature, first of all samples, then of those where its window is above one half; returns their number */
@@ -192,6 +205,8 @@ static void draw_windows(const calibration *k, uint64_t seed, const char *prefix
   const size_t features = k->at->P * k->at->M;
   memset(k->params + k->at->center, 0, features * sizeof *k->params);
   memset(k->params + k->at->focus, 0, features * sizeof *k->params);
+  for (size_t j = 0; j < features; j++) k->params[k->at->rest + j] = 1;
+  k->params[k->at->span] = (float)log(longest_of(k) - 0.5);
   if (!windows) return;
   sparc_random stream;
   sparc_random_init(&stream, seed, "bank windows", prefix);

@@ -20,6 +20,8 @@ typedef struct bank {
   size_t bias;    /* (P, M) */
   size_t center;  /* (P, M): steps from the start of the segment */
   size_t focus;   /* (P, M): 1 / half-width in steps, 0: no window */
+  size_t rest;    /* (P, M): weight of the steps from the span on */
+  size_t span;    /* (1): logarithm of the number of steps that windows lie in */
 } bank;
 
 static inline const bank *bank_of(const sparc_layer *layer) { return layer->own; }

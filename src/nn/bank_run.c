@@ -5,7 +5,7 @@
  *   u_t = A [x_t; x_t - x_{t-1}]                      x before a segment is 0
  *   h_t = lambda h_{t-1} + u_t                        lambda = exp(-exp(nu) + i theta)
  *   y_t = w_t tanh(re . Re h_t + im . Im h_t + bias)  P M features
- *   w_t = max(0, 1 - ((t - center) focus)^2)^2        with windows; else, and where focus is 0, 1
+ *   w_t = max(0, 1 - ((t - center) focus)^2)^2        with windows, for t below the span; from there on, rest
  *
  * The mean of y over time is then the fraction of steps that a filter spends above its threshold, in the window. A state
  * is Re h, Im h, the last input and, with windows, the number of steps since the start of the segment. Rows of a stream
@@ -22,7 +22,8 @@
 typedef struct bank_view {
   size_t C, M, P, state;
   const real *input, *re, *im, *bias;
-  const real *center, *focus;        /* NULL: no windows */
+  const real *center, *focus, *rest; /* NULL: no windows */
+  real span;
   const real *lambda_re, *lambda_im; /* (M) */
 } bank_view;
 
@@ -37,6 +38,8 @@ static bank_view view_of(const bank *at, const real *params, const real *prepare
                      .bias = params + at->bias,
                      .center = at->windows ? params + at->center : NULL,
                      .focus = at->windows ? params + at->focus : NULL,
+                     .rest = at->windows ? params + at->rest : NULL,
+                     .span = at->windows ? prepared[2 * at->M] : 0,
                      .lambda_re = prepared,
                      .lambda_im = prepared + at->M};
 }
@@ -48,6 +51,7 @@ static void prepare(const sparc_layer *layer, const real *params, real *prepared
     prepared[m] = radius * r_cos(theta);
     prepared[at->M + m] = radius * r_sin(theta);
   }
+  if (at->windows) prepared[2 * at->M] = r_exp(params[at->span]);
 }
 
 /* ---- forward ------------------------------------------------------------------------------------- */
@@ -76,17 +80,22 @@ static void read_thresholds(const bank_view *v, const kernels *k, const real *h,
   tanh_forward(k, F, y, y);
 }
 
-/* 1 - u^2 of feature j at the step that led to a state, or 0 outside the window */
-static inline real in_window(const bank_view *v, const real *state, size_t j) {
-  const real u = (state[v->state - 1] - 1 - v->center[j]) * v->focus[j], rest = 1 - u * u;
-  return rest > 0 ? rest : 0;
+/* the number of the step that led to a state */
+static inline real time_of(const bank_view *v, const real *state) { return state[v->state - 1] - 1; }
+
+/* 1 - u^2 of feature j, 0 outside the window */
+static inline real in_window(const bank_view *v, real t, size_t j) {
+  const real u = (t - v->center[j]) * v->focus[j], inside = 1 - u * u;
+  return inside > 0 ? inside : 0;
 }
 
 static void read_features(const bank_view *v, const kernels *k, const real *state, real *y) {
   read_thresholds(v, k, state, y);
-  for (size_t j = 0; v->center && j < v->P * v->M; j++) {
-    const real rest = in_window(v, state, j);
-    y[j] *= rest * rest;
+  if (!v->center) return;
+  const real t = time_of(v, state);
+  for (size_t j = 0; j < v->P * v->M; j++) {
+    const real inside = in_window(v, t, j);
+    y[j] *= t < v->span ? inside * inside : v->rest[j];
   }
 }
 
@@ -134,7 +143,7 @@ static void step(const sparc_layer *layer, const TYPED(layer_step) * s) {
 
 /* gradients of weights, and scratch */
 typedef struct bank_gradient {
-  real *dinput, *dre, *dim, *dbias, *dcenter, *dfocus;
+  real *dinput, *dre, *dim, *dbias, *dcenter, *dfocus, *drest;
   real *dlambda; /* (2, M) */
   real *dh;      /* (2, M): of the state after the current step */
   real dcount;   /* of its number of steps */
@@ -143,24 +152,29 @@ typedef struct bank_gradient {
 } bank_gradient;
 
 /* returns the window of feature j; dw is its cotangent */
-static inline real window_backward(const bank_view *v, const real *state, size_t j, real dw, bank_gradient *g) {
-  const real distance = state[v->state - 1] - 1 - v->center[j], rest = in_window(v, state, j);
-  const real du = -4 * dw * rest * distance * v->focus[j];
+static inline real window_backward(const bank_view *v, real t, size_t j, real dw, bank_gradient *g) {
+  if (!(t < v->span)) {
+    g->drest[j] += dw;
+    return v->rest[j];
+  }
+  const real distance = t - v->center[j], inside = in_window(v, t, j);
+  const real du = -4 * dw * inside * distance * v->focus[j];
   g->dcenter[j] -= du * v->focus[j];
   g->dfocus[j] += du * distance;
   g->dcount += du * v->focus[j];
-  return rest * rest;
+  return inside * inside;
 }
 
 static void features_backward(const bank_view *v, const kernels *k, const real *h, const real *y, const real *dy,
                               bank_gradient *g) {
   const size_t M = v->M, F = v->P * M;
   const real *value = v->center ? g->feature : y;
+  const real t = v->center ? time_of(v, h) : 0;
   if (v->center) read_thresholds(v, k, h, g->feature);
   for (size_t first = 0; first < F; first += M)
     for (size_t m = 0; m < M; m++) {
       const size_t j = first + m;
-      const real window = v->center ? window_backward(v, h, j, dy[j] * value[j], g) : 1;
+      const real window = v->center ? window_backward(v, t, j, dy[j] * value[j], g) : 1;
       const real dz = dy[j] * window * (1 - value[j] * value[j]);
       g->dre[j] += dz * h[m];
       g->dim[j] += dz * h[M + m];
@@ -227,6 +241,7 @@ static void backward(const sparc_layer *layer, const TYPED(layer_sequence) * s, 
                      .dbias = d + at->bias,
                      .dcenter = d + at->center,
                      .dfocus = d + at->focus,
+                     .drest = d + at->rest,
                      .dlambda = scratch,
                      .dh = scratch + 2 * M,
                      .zeros = scratch + 4 * M,

@@ -72,14 +72,14 @@ static sparc_status fit_head(const closed_form *f, ridge_solution *solution) {
   return ridge_solve(&problem, solution);
 }
 
-/* fits the head on the features of the current weights, and keeps them if its error is smaller than that of best */
-static sparc_status fit_weights(closed_form *f) {
+/* fits the head on the features of the current weights, and keeps them if its error is below `share` of that of best */
+static sparc_status fit_weights(closed_form *f, double share) {
   const example_source source = source_of(f->samples);
   ridge_solution solution;
   sparc_status status = sparc_network_prepare(f->network, f->weights, f->prepared);
   if (status == SPARC_OK) status = batch_features(f->b, f->prepared, &source, f->features);
   if (status == SPARC_OK) status = fit_head(f, &solution);
-  if (status != SPARC_OK || !(solution.error < f->error)) return status;
+  if (status != SPARC_OK || !(solution.error < share * f->error)) return status;
   f->error = solution.error;
   f->report->loss = solution.loss;
   f->report->accuracy = solution.accuracy;
@@ -87,16 +87,23 @@ static sparc_status fit_weights(closed_form *f) {
   return SPARC_OK;
 }
 
-/* a bank with windows is also tried without */
+static bool have_one_length(const sparc_samples *samples) {
+  for (int i = 0; i < samples->count; i++)
+    if (samples->at(samples->source, i).length != samples->longest) return false;
+  return true;
+}
+
+/* a bank without windows and, where steps of different examples correspond, one with windows, which must be clearly
+ * better, as it generalises worse to other lengths */
 static sparc_status fit_banks(closed_form *f) {
+  const double clearly = 0.9;
   const sparc_layer *layer = f->network->layer[0];
-  if (layer->kind != &layer_bank || has_embedding(f->network)) return fit_weights(f);
-  sparc_status status = SPARC_OK;
-  for (int windows = 0; status == SPARC_OK && windows <= bank_of(layer)->windows; windows++) {
-    status = draw_bank(f->network, f->samples, f->seed, windows, f->weights);
-    if (status == SPARC_OK) status = fit_weights(f);
-  }
-  return status;
+  if (layer->kind != &layer_bank || has_embedding(f->network)) return fit_weights(f, 1);
+  sparc_status status = draw_bank(f->network, f->samples, f->seed, false, f->weights);
+  if (status == SPARC_OK) status = fit_weights(f, 1);
+  if (status != SPARC_OK || !bank_of(layer)->windows || !have_one_length(f->samples)) return status;
+  status = draw_bank(f->network, f->samples, f->seed, true, f->weights);
+  return status == SPARC_OK ? fit_weights(f, clearly) : status;
 }
 
 sparc_status fit_closed_form(const sparc_network *network, const sparc_samples *samples, uint64_t seed, batch *b,

@@ -9,9 +9,9 @@
 sparc_status check_closed_form(const sparc_network *network, const sparc_samples *samples);
 
 /* fit_closed_form draws the filter bank, if the network has one, computes the features of all samples and fits the head
- * by ridge regression. A bank with windows is drawn with and without them; the smaller leave-one-out error decides. b is
- * a batch for the samples; weights and prepared are the network's arrays. The report receives the leave-one-out loss and
- * accuracy. */
+ * by ridge regression. A bank with windows is drawn without and, if all samples have one length, with them, which are
+ * kept if the leave-one-out error falls by a tenth. b is a batch for the samples; weights and prepared are the network's
+ * arrays. The report receives the leave-one-out loss and accuracy. */
 sparc_status fit_closed_form(const sparc_network *network, const sparc_samples *samples, uint64_t seed, batch *b,
                              float *weights, float *prepared, sparc_update_report *report);
 
