@@ -314,7 +314,7 @@ def summarise(title, rows):
     if not len(ratios):
         return
     covered = [c for row in rows if row[2] >= 700 for c in (row[6], row[9])]
-    print(f"{title}: {len(ratios)} cells, geometric mean {np.exp(np.mean(np.log(ratios))):.3f}, below 1 in "
+    print(f"{title}: {len(ratios)} cases, geometric mean {np.exp(np.mean(np.log(ratios))):.3f}, below 1 in "
           f"{np.mean(ratios < 1):.0%}, at most 1.05 in {np.mean(ratios <= 1.05):.0%}, 1.10 in {np.mean(ratios <= 1.10):.0%}, "
           f"1.25 in {np.mean(ratios <= 1.25):.0%}, largest {ratios.max():.2f}"
           + (f"; intervals cover {min(covered):.3f} to {max(covered):.3f} from 700 lines on" if covered else ""))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # soak-forecasts.sh [STEPS]: a long stream of constants, gaps, outliers, scale changes and level jumps through `sparc learn`;
-# fails at the first prediction that is not a finite number. 1e8 steps by default, about 40 us each. SPARC is the tool.
+# fails at the first prediction that is not a finite number. 1e8 steps by default, about 30 us each. SPARC is the tool.
 set -euo pipefail
 sparc=$(realpath "${SPARC:-$(dirname "${BASH_SOURCE[0]}")/../build/release/sparc}")
 steps=${1:-1e8}

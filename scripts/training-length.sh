@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# How much of the accuracy of 20,000 updates is left when `sparc train` chooses the length (docs/training.md).
+# Accuracy of the defaults of `sparc train`, of gradients and of 20,000 updates (docs/training.md).
 #
 #   SPARC_DATA=/path/to/data scripts/training-length.sh run [FOLDER]     train; stop and start it at any time
 #   SPARC_DATA=/path/to/data scripts/training-length.sh table [FOLDER]   print what is there
 #
 # Each set is trained with the same seeds by the defaults, by gradients (--readout gradient) and by --recipe paper, and
-# measured once on its test partition with the checkpoint of the best validation. FOLDER (runs/training-length) gets the
-# runs and one JSON file of each. SETS names the data sets, SEEDS the seeds, JOBS how many runs go on at the same time
-# (one thread each), SPARC the tool.
+# measured once on its test partition with best.safetensors. FOLDER (runs/training-length) gets the runs and one JSON file
+# of each. SETS names the data sets, SEEDS the seeds, JOBS how many runs go on at the same time (one thread each), SPARC the
+# tool.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -246,10 +246,10 @@ typedef struct sparc_data_split {
 } sparc_data_split;
 
 /* Load a named data set, a file, or a folder NAME that contains NAME_TRAIN and NAME_TEST. A file with _TRAIN in its name
- * also loads its _TEST. The split is stratified: of the n examples of each class, n/10 (or read.validation * n), rounded
- * half to even, are for validation, at least one in total and never a whole class. The selection is fixed and
- * independent of training seeds. All parts have the classes of the training partition. options NULL: the defaults. On
- * failure *out is all zero. */
+ * also loads its _TEST. By default (SPARC_DIVISION_PAPER) n/10 of the n examples of each class (or read.validation *
+ * n), rounded half to even, are for validation, at least one in total and never a whole class; see sparc_data_division
+ * for the others. The selection is fixed and independent of training seeds. All parts have the classes of the training
+ * partition. options NULL: the defaults. On failure *out is all zero. */
 SPARC_API sparc_status sparc_data_split_load(const char *name, const sparc_data_options *options,
                                              sparc_data_split *out);
 

@@ -41,7 +41,7 @@ typedef enum sparc_learner_objective {
 typedef enum sparc_forecaster {
   SPARC_FORECAST_NETWORK, /* the network alone */
   SPARC_FORECAST_MIXTURE  /* a mixture of experts per channel: regressions on lags, levels, seasonal values and fixed
-                             modes, seasonal and persistence forecasts, and the network */
+                             modes, seasonal, analogue and persistence forecasts, and the network */
 } sparc_forecaster;
 
 enum { SPARC_MAX_HORIZONS = 8 }; /* of a mixture */

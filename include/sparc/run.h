@@ -42,9 +42,8 @@ typedef enum sparc_run_recipe {
 enum { SPARC_SMALL_ROWS = 200, SPARC_RIDGE_ROWS = 1000 };
 enum { SPARC_SIZED_EPOCHS = 40, SPARC_SIZED_MIN_UPDATES = 1000, SPARC_SIZED_PATIENCE = 8 };
 
-/* Only data is required; zero-initialise the rest. The paper's settings for data sets, or those of the generated task,
- * replace members that are not given. A member is given if it is not 0 or NULL, or if it was set by name, which is how to
- * give it the value 0:
+/* Only data is required; zero-initialise the rest. The defaults of `recipe` replace members that are not given. A
+ * member is given if it is not 0 or NULL, or if it was set by name, which is how to give it the value 0:
  *
  *   sparc_run_config config = {.data = "FordA"};
  *   config.train.network.width = 32;
@@ -145,7 +144,7 @@ typedef struct sparc_run_result {
   double seconds;              /* spent on updates, validations and checkpoints since `first` */
   sparc_run_score best, final; /* the best score and the last one */
   double baseline_mse;   /* targets from data: MSE of predicting the mean, or of a persistence forecast, on the test
-                            part, or else the validation part */
+                            part, or else the validation part; NaN: there is neither */
   sparc_evaluation test; /* of the best checkpoint on the test part; examples 0: not evaluated */
 } sparc_run_result;
 

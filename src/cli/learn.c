@@ -46,6 +46,7 @@ typedef struct learn_command {
   char *first;    /* the first line after a line "sep=;", with it; NULL: none */
   char name[300]; /* of the line */
   bool begun;     /* there is a learner */
+  bool warned;    /* of a blank line */
   bool io_failed; /* the learner's file could not be locked or written */
 } learn_command;
 
@@ -66,9 +67,9 @@ static const char doc[] =
     "ahead; with them these columns hold the target of this step, or of the step --horizon steps ago; it may be "
     "missing."
     "\vPredictions go to standard output, scores to standard error. --json replaces both by one object at the end. "
-    "SIGINT, SIGTERM and SIGHUP end the stream, and the learner is written. Exit status: 0 done, 1 a file could not be "
-    "written or the cell has no RTRL form, 2 usage, 3 the input is missing or malformed, 4 a number that is not "
-    "finite, 130 interrupted.";
+    "SIGINT, SIGTERM, SIGHUP and SIGUSR1 end the stream, and the learner is written. Exit status: 0 done, 1 a file "
+    "could not be written or the cell has no RTRL form, 2 usage, 3 the input is missing or malformed, 4 a number that "
+    "is not finite, 130 interrupted.";
 
 /* ---- output --------------------------------------------------------------------------------- */
 
@@ -209,12 +210,28 @@ static sparc_status open_input(learn_command *c) {
   return SPARC_OK;
 }
 
+static bool is_single_series(const learn_command *c) {
+  const sparc_learner_config *l = sparc_learner_info_of(learner_of(c)).config;
+  return l->network.inputs == 1 && l->objective == SPARC_LEARN_FORECAST;
+}
+
+/* in a single column a blank line may be meant as a missing value */
+static void warn_of_blank(learn_command *c, long blank) {
+  if (c->warned || !c->begun || !is_single_series(c)) return;
+  c->warned = true;
+  cli_message(c->who, "warning: %.200s, line %ld is blank and skipped; a missing value is written NaN", c->input.name,
+              blank);
+}
+
 /* the next non-blank line, and its name; *size 0: none */
 static sparc_status next_line(learn_command *c, const char **line, size_t *size) {
   sparc_status status;
+  long blank = 0;
   do {
     status = input_next(&c->input, line, size);
     c->line++;
+    if (blank && *size > 0) warn_of_blank(c, blank);
+    blank = c->line;
   } while (status == SPARC_OK && *size > 0 && line_is_blank(*line, *size));
   snprintf(c->name, sizeof c->name, "%.200s, line %ld", c->input.name, c->line);
   return status;

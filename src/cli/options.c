@@ -18,8 +18,6 @@ static const char forecasts[] = "Forecasts:", output[] = "Output:";
   { "force", 0, run, NULL, .help = "Replace the run in the folder" }
 #define SEEDS_OPTION \
   { "seeds", 0, several, "A-B", .help = "Run once for each seed, each in its own folder" }
-#define JOBS_OPTION \
-  { "jobs", 0, several, "N", .help = "Run N seeds or folds at a time, each in a process", .needs = "seeds folds" }
 
 const cli_option train_options[] = {
     {"data", POSITIONAL, .argument = "DATA|TASK"},
@@ -37,7 +35,9 @@ const cli_option train_options[] = {
      .help = "Input of the head: mean over all steps, or last step (default: mean; generated tasks: last)"},
     {"from", 0, network, "MODEL",
      .help = "Start from the weights of a checkpoint or run; the head is new where classes differ"},
-    {"updates", 'n', training, "N", .help = "Updates"},
+    {"updates", 'n', training, "N",
+     .help = "Updates (default: by --recipe, 40 epochs, at least 1000 and at most 20000; generated tasks: "
+             "task-specific)"},
     {"epochs", 'e', training, "N", .help = "Passes over the examples, instead of --updates"},
     {"batch", 'B', training, "N", .help = "Examples per update"},
     {"learning-rate", 'r', training, "X", .help = "Learning rate"},
@@ -57,7 +57,8 @@ const cli_option train_options[] = {
          "of ranks (0: not divided)"},
     {"readout", 0, training, "HOW",
      .help = "gradient: train all weights; ridge: draw a fixed bank of filters and fit the head in closed form "
-             "(default: ridge for classes with at most 1000 rows if no network or training option is given)"},
+             "(default: ridge for at most 1000 examples with classes if no network or training option is given, else "
+             "gradient)"},
     {"validate-every", 'v', training, "N",
      .help = "Validate and save after every N updates (default: a twentieth of a length chosen by size; otherwise 500, "
              "or a "
@@ -82,7 +83,7 @@ const cli_option train_options[] = {
     RESUME_OR_CREATE,
     FORCE_OPTION,
     SEEDS_OPTION,
-    JOBS_OPTION,
+    {"jobs", 0, several, "N", .help = "Run N seeds or folds at a time, each in a process", .needs = "seeds folds"},
     {.name = NULL},
 };
 
@@ -144,7 +145,7 @@ const cli_option rl_options[] = {
     {"greedy", 0, several, NULL, .help = "With --eval: take the most probable actions instead of sampling",
      .needs = "eval"},
     SEEDS_OPTION,
-    JOBS_OPTION,
+    {"jobs", 0, several, "N", .help = "Run N seeds at a time, each in a process", .needs = "seeds"},
     {.name = NULL},
 };
 
@@ -217,7 +218,7 @@ const cli_option read_options[] = {
      .help = "Channels of a row, step by step (default: from names a_0,a_1,...,b_0,b_1,..., else 1)"},
     {"decimal", 0, csv, "C", .help = "Decimal point, . or , (default: .)"},
     {"validation", 0, data, "X",
-     .help = "Fraction of the training examples of each class for validation (default: 0.1)"},
+     .help = "Fraction of the training examples of each class for validation (default: 0.1; none with --split whole)"},
     {"split", 0, data, "HOW",
      .help = "Validation split: sound (at least one example of each class; a series keeps its past), whole (none, all "
              "examples fit; default of the ridge readout) or paper"},

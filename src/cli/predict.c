@@ -67,10 +67,10 @@ static const cli_option predict_options[] = {
 
 static const char doc[] =
     "Print the class and the probability of every class for each row of FILE, which may have any format that "
-    "`sparc data` reads; labels in it are ignored. With - rows of values, without labels, are read from standard "
-    "input: numbers with commas between them, those of one step together; with --follow each line is the next step of "
-    "one sequence. The model's normalisation is applied, and options of reading default to those of the "
-    "training data."
+    "`sparc data` reads; labels in it are not used, but must be labels of the model. With - rows of values, without "
+    "labels, are read from standard input: numbers with commas between them, those of one step together; with --follow "
+    "each line is the next step of one sequence. The model's normalisation is applied, and options of reading default "
+    "to those of the training data."
     "\vExit status: 0 done, 1 failed, 2 usage, 3 a file is missing or malformed.";
 
 /* ---- prediction ---------------------------------------------------------------------------------- */
@@ -133,10 +133,11 @@ static sparc_status predict_dataset(sparc_model *model, const sparc_dataset *dat
 }
 
 static sparc_status predict_file(sparc_model *model, const predict_settings *s, predictions *w) {
-  /* only the model's labels are allowed: this detects values that are mistaken for labels */
   sparc_read_options read = resolve_read_options(&s->read);
-  read.classes = w->labels;
-  read.class_count = w->labels ? w->outputs : 0;
+  /* a label column without a name has only the model's labels: this detects values that are mistaken for labels */
+  const bool named = read.columns && read.columns->label;
+  read.classes = named ? NULL : w->labels;
+  read.class_count = w->labels && !named ? w->outputs : 0;
   read.texts = 1;
   sparc_dataset *dataset;
   sparc_status status = cli_hint_unlabelled(s->input, &read, sparc_dataset_load(s->input, &read, &dataset));

@@ -265,9 +265,9 @@ static void print_scores(const rl_command *c, const seeds_scores *s) {
   if (s->count == 0) return;
   if (c->tool.json)
     cli_json_line(c->who, json_pack("{s:o, s:i, s:f, s:f}", "task", json_text(c->config.ppo.task), "seeds", s->count,
-                                    "mean_score", s->mean, "sd", s->deviation));
+                                    "mean_score", s->mean, "sd", s->stddev));
   else
-    printf("%d seeds: mean score %.4f (sd %.4f)\n", s->count, s->mean, s->deviation);
+    printf("%d seeds: mean score %.4f (sd %.4f)\n", s->count, s->mean, s->stddev);
 }
 
 static sparc_status folder_of_seed(void *user, uint64_t seed, const char *folder, char *path, size_t size) {
@@ -347,9 +347,9 @@ static const char doc[] =
     "Train a recurrent agent by proximal policy optimisation with exact sensitivities, on one of the environments of "
     "`sparc envs` or on a plugin. The defaults are the paper's settings for the task. The run folder gets "
     "config.json, metrics.jsonl, metrics.csv and the checkpoint last.safetensors, which is the agent."
-    "\vSIGINT, SIGTERM and SIGHUP save the run; --resume continues it bit-exactly. Exit status: 0 done, 1 a file could "
-    "not be written or memory is exhausted, 2 usage, 3 an input file is missing or malformed, 4 a non-finite number, "
-    "130 interrupted.";
+    "\vSIGINT, SIGTERM, SIGHUP and SIGUSR1 save the run; --resume continues it bit-exactly. Exit status: 0 done, 1 a "
+    "file could not be written or memory is exhausted, 2 usage, 3 an input file is missing or malformed, 4 a "
+    "non-finite number, 130 interrupted.";
 
 /* a task that was not given on the command line comes from a file */
 static sparc_status check_plugin(const rl_command *c) {

@@ -78,23 +78,26 @@ static void read_score(void *user, int i, const char *line) {
 
 static void show_seed(void *user, int i, const cli_job_end *end) {
   const seed_runs *s = user;
-  if (end->code == EXIT_DONE && !s->work->quiet)
+  if (end->code == EXIT_DONE && !s->work->quiet && isnan(s->score[i]))
+    printf("%s %-6llu has no score: there is neither a validation nor a test part\n", unit_of(s->work),
+           (unsigned long long)s->first + (unsigned long long)i);
+  else if (end->code == EXIT_DONE && !s->work->quiet)
     printf("%s %-6llu %s %.4f\n", unit_of(s->work), (unsigned long long)s->first + (unsigned long long)i, s->name,
            s->score[i]);
   fflush(stdout);
 }
 
 static seeds_scores scores_of(const seed_runs *s) {
-  seeds_scores r = {.least = INFINITY, .most = -INFINITY};
+  seeds_scores r = {.min = INFINITY, .max = -INFINITY};
   for (int i = 0; i < s->count; i++) {
     if (isnan(s->score[i])) continue;
-    r.least = fmin(r.least, s->score[i]);
-    r.most = fmax(r.most, s->score[i]);
+    r.min = fmin(r.min, s->score[i]);
+    r.max = fmax(r.max, s->score[i]);
   }
   const sample_summary all = sample_summarise((size_t)s->count, s->score);
   r.count = all.count;
   if (all.count > 0) r.mean = all.mean;
-  if (all.count > 1) r.deviation = all.stddev;
+  if (all.count > 1) r.stddev = all.stddev;
   memcpy(r.name, s->name, sizeof r.name);
   return r;
 }

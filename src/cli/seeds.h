@@ -35,7 +35,7 @@ typedef struct seeds_work {
 /* of the runs that had a score */
 typedef struct seeds_scores {
   int count;
-  double mean, deviation, least, most;
+  double mean, stddev, min, max;
   char name[32]; /* of the score */
 } seeds_scores;
 

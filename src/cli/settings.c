@@ -70,8 +70,10 @@ static int group_number(command_line *line, const char *title) {
   return line->groups;
 }
 
+/* a default in the text of an option replaces that of its setting */
 static void print_help(const setting *s, const cli_option *o, char help[HELP_SIZE]) {
-  const char *data = s->defaults[DEFAULT_DATA], *task = s->defaults[DEFAULT_TASK];
+  const bool described = strstr(o->help, "(default: ") != NULL;
+  const char *data = described ? NULL : s->defaults[DEFAULT_DATA], *task = described ? NULL : s->defaults[DEFAULT_TASK];
   if (task)
     snprintf(help, HELP_SIZE, "%s (default: %s; generated tasks: %s)", o->help, data, task);
   else if (data)

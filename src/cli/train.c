@@ -15,6 +15,7 @@
 #include "run/run.h"
 #include "run/run_settings.h"
 
+#include <math.h>
 #include <signal.h>
 
 typedef struct train_work {
@@ -53,6 +54,11 @@ static score_kind score_kind_of(const sparc_run *run) {
 }
 
 static bool has_ridge(const sparc_run *run) { return sparc_run_config_of(run).train.readout == SPARC_READOUT_RIDGE; }
+
+/* whether the best score is that of training examples left out one at a time */
+static bool is_left_one_out(const sparc_run *run) {
+  return has_ridge(run) && sparc_run_data_of(run).validation.count == 0;
+}
 
 static size_t parameters(const sparc_run *run) {
   return sparc_network_sizes_of(sparc_trainer_info_of(run_trainer(run)).network).params;
@@ -98,7 +104,7 @@ static void announce_validation(const train_command *t, const sparc_run_config *
       c->read.objective == SPARC_OBJECTIVE_FORECAST)
     return;
   progress_note(t->progress,
-                "validate  %d row%s choose%s the checkpoint, which is few: --folds %d validates with all %d", scored,
+                "validate  only %d validation row%s select%s the checkpoint; --folds %d validates on all %d", scored,
                 scored > 1 ? "s" : "", scored > 1 ? "" : "s", rows < FOLDS ? rows : FOLDS, rows);
 }
 
@@ -106,7 +112,7 @@ static void announce_start(const train_command *t, const sparc_run_config *c) {
   const sparc_run_result r = sparc_run_result_of(t->run);
   if (c->from && r.first == 0)
     progress_note(t->progress, "from      %s, %s", c->from,
-                  r.new_head ? "with a new head: its classes or its head are others" : "with its head");
+                  r.new_head ? "with a new head: classes or head differ" : "with its head");
 }
 
 static void announce_network(const train_command *t, const sparc_run_config *c) {
@@ -204,9 +210,9 @@ static void print_score(const sparc_run *run, const char *title, const sparc_run
   const sparc_run_data d = sparc_run_data_of(run);
   if (s->update == 0) return;
   printf("%-9s %s %s %.4f, ", title,
-         d.task                   ? "evaluation"
-         : d.validation.count > 0 ? "validation"
-                                  : "leave-one-out",
+         d.task                 ? "evaluation"
+         : is_left_one_out(run) ? "leave-one-out"
+                                : "validation",
          name, value);
   if (score_kind_of(run) == R2) printf("MSE %.6g, ", s->mse);
   printf("loss %.4f", s->loss);
@@ -221,7 +227,7 @@ static void print_test(const sparc_run *run, const sparc_run_result *r) {
   else if (e->examples > 0)
     printf("test      accuracy %.4f, loss %.4f, over %ld examples (official test)\n", e->accuracy, e->loss,
            e->examples);
-  if (score_kind_of(run) == R2)
+  if (score_kind_of(run) == R2 && isfinite(r->baseline_mse))
     printf("baseline  MSE %.6g, of %s on the %s part\n", r->baseline_mse, baseline_name(run),
            e->examples > 0 ? "test" : "validation");
 }
@@ -279,6 +285,15 @@ static void print_result(const sparc_run *run) {
   puts("/best.safetensors");
 }
 
+/* the examples of the best and the final score */
+static const char *scored_on(const sparc_run *run) {
+  const sparc_run_data d = sparc_run_data_of(run);
+  return d.task                   ? "evaluation"
+         : d.validation.count > 0 ? "validation"
+         : is_left_one_out(run)   ? "leave-one-out"
+                                  : "none";
+}
+
 static json_t *json_score(const sparc_run *run, const sparc_run_score *s) {
   const score_kind m = score_kind_of(run);
   if (s->update == 0) return json_null();
@@ -313,12 +328,14 @@ static json_t *json_result(const sparc_run *run) {
   const bool ridge = c.train.readout == SPARC_READOUT_RIDGE;
   if (object) json_object_set_new(object, "recipe", json_string(recipe_name(c.recipe)));
   if (object) json_object_set_new(object, "readout", json_string(ridge ? "ridge" : "gradient"));
+  if (object) json_object_set_new(object, "scored", json_string(scored_on(run)));
   static const char *const of_cells[] = {"cell", "variant", "options"};
   for (size_t i = 0; object && ridge && i < sizeof of_cells / sizeof *of_cells; i++)
     json_object_set_new(object, of_cells[i], json_null());
   if (object && r.stopped_early) json_object_set_new(object, "early", json_true());
   if (object && r.out_of_time) json_object_set_new(object, "expired", json_true());
-  if (object && score_kind_of(run) == R2) json_object_set_new(object, "naive_mse", json_real(r.baseline_mse));
+  if (object && score_kind_of(run) == R2)
+    json_object_set_new(object, "naive_mse", isfinite(r.baseline_mse) ? json_real(r.baseline_mse) : json_null());
   if (object && d.task) json_object_set_new(object, "score", json_real(named_score(run, &r.final, &name)));
   if (object) json_object_set_new(object, "provenance", provenance_json(run_provenance(run)));
   return object;
@@ -349,15 +366,17 @@ static exit_code report_failure(const train_command *t, sparc_status status) {
 /* one run for each fold; --fold selects a single one */
 static bool is_cross_validated(const train_command *t) { return t->config.read.folds > 1 && t->config.read.fold < 1; }
 
-/* score for comparing runs: test part, else best validation, or last evaluation of a task */
+/* score for comparing runs: test part, else best validation, or last evaluation of a task; NAN: there is none */
 static double compared_score(const sparc_run *run, const char **name) {
   sparc_run_result r = sparc_run_result_of(run);
   if (sparc_run_data_of(run).task) return named_score(run, &r.final, name);
   const bool numbers = score_kind_of(run) == R2;
   if (sparc_run_config_of(run).read.folds > 1) r.test.examples = 0; /* the fold is the held-out part */
-  *name = r.test.examples > 0 ? (numbers ? "test R2" : "test accuracy")
-                              : (numbers ? "validation R2" : "validation accuracy");
-  return r.test.examples == 0 ? r.best.score : numbers ? r.test.r2 : r.test.accuracy;
+  *name = r.test.examples > 0    ? (numbers ? "test R2" : "test accuracy")
+          : is_left_one_out(run) ? "leave-one-out accuracy"
+                                 : (numbers ? "validation R2" : "validation accuracy");
+  if (r.test.examples == 0) return r.best.update > 0 ? r.best.score : NAN;
+  return numbers ? r.test.r2 : r.test.accuracy;
 }
 
 /* a line that the first of several processes reads */
@@ -426,10 +445,10 @@ static void summarise(const train_command *t, const seeds_scores *s) {
   if (t->tool.json)
     cli_json_line(t->who, json_pack("{s:o, s:i, s:s, s:f, s:f, s:f, s:f}", "data", json_text(t->config.data),
                                     folds ? "folds" : "seeds", s->count, "score", s->name, "mean", s->mean, "sd",
-                                    s->deviation, "least", s->least, "most", s->most));
+                                    s->stddev, "least", s->min, "most", s->max));
   else
     printf("%d %s: mean %s %.4f (sd %.4f), %.4f to %.4f\n", s->count, folds ? "folds" : "seeds", s->name, s->mean,
-           s->deviation, s->least, s->most);
+           s->stddev, s->min, s->max);
 }
 
 static sparc_status folder_of_seed(void *user, uint64_t seed, const char *folder, char *path, size_t size) {
@@ -475,8 +494,8 @@ static exit_code run_seeds(train_command *t) {
 
 static const char doc[] =
     "Train a network on a named data set, a data file, or one of the generated tasks event-order, event-order-anywhere "
-    "and tracking. The defaults are the paper's settings; data of classes with few examples get some more, see "
-    "--recipe. The run folder gets config.json, metrics.jsonl, metrics.csv, "
+    "and tracking. The defaults are the paper's settings, except for the length, the split and few examples, see "
+    "--recipe and --split. The run folder gets config.json, metrics.jsonl, metrics.csv, "
     "and the checkpoints last.safetensors and best.safetensors."
     " Under mpirun the ranks share the work of each update, see --shards."
     "\vSIGINT, SIGTERM, SIGHUP and SIGUSR1 save the run; --resume continues it bit-exactly. Exit status: 0 done, 1 a "

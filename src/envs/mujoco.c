@@ -148,7 +148,7 @@ typedef struct loading {
   const embedded_file *file;
   mjVFS *vfs; /* two megabytes, too large for a stack */
   mjModel *m;
-  char remark[256];
+  char message[256];
 } loading;
 
 static void load_body(void *context) {
@@ -156,7 +156,7 @@ static void load_body(void *context) {
   mujoco->default_vfs(job->vfs);
   if (mujoco->make_empty_file_vfs(job->vfs, job->file->name, (int)job->file->size) == 0) {
     memcpy(job->vfs->filedata[mujoco->find_file_vfs(job->vfs, job->file->name)], job->file->bytes, job->file->size);
-    job->m = mujoco->load_xml(job->file->name, job->vfs, job->remark, sizeof job->remark);
+    job->m = mujoco->load_xml(job->file->name, job->vfs, job->message, sizeof job->message);
   }
   mujoco->delete_vfs(job->vfs);
 }
@@ -171,7 +171,7 @@ static mjModel *load_model(const embedded_file *file, sparc_status *status) {
   if (!guarded(load_body, &job))
     *status = SPARC_UNSUPPORTED;
   else if (!job.m)
-    *status = fail(SPARC_FORMAT, "MuJoCo does not read %s: %s", file->name, job.remark);
+    *status = fail(SPARC_FORMAT, "MuJoCo does not read %s: %s", file->name, job.message);
   sparc_free(job.vfs);
   return job.m;
 }

@@ -63,11 +63,11 @@ double ppo_loss(const ppo_coefficients *c, const policy *p, const TYPED(ppo_batc
   const size_t stride = policy_outputs(p), at = policy_value(p);
   const double share = 1 / (double)(batch->moments ? batch->whole : batch->n);
   const batch_moments advantages = batch->moments ? *batch->moments : statistics_of(batch->n, batch->advantages);
-  const double deviation = sqrt(advantages.variance) + 1e-8;
+  const double stddev = sqrt(advantages.variance) + 1e-8;
   sparc_ppo_diagnostics d = {.explained_variance = explained_variance(p, batch, y)};
   for (size_t i = 0; i < batch->n; i++, y += stride, dy += stride) {
     const real *action = batch->actions + i * p->action;
-    const double advantage = ((double)batch->advantages[i] - advantages.mean) / deviation;
+    const double advantage = ((double)batch->advantages[i] - advantages.mean) / stddev;
     real entropy;
     const double log_ratio = (double)(policy_log_probability(p, y, action, &entropy) - batch->log_probabilities[i]);
     double dlog, dvalue;

@@ -119,13 +119,13 @@ static sparc_status prepare_part(const run_data *d, sparc_dataset *part, const s
 
 static sparc_status prepare(run_data *d, const sparc_read_options *read) {
   sparc_dataset *const parts[] = {d->split.fit, d->split.validation, d->split.test};
-  double *const mean = d->mean, *const deviation = d->mean + d->channels;
+  double *const mean = d->mean, *const stddev = d->mean + d->channels;
   sparc_status status = SPARC_OK;
   for (int i = 0; i < 3 && status == SPARC_OK; i++)
     if (parts[i]) status = prepare_part(d, parts[i], read);
-  if (status == SPARC_OK) status = sparc_dataset_moments(d->split.fit, mean, deviation);
+  if (status == SPARC_OK) status = sparc_dataset_moments(d->split.fit, mean, stddev);
   for (int i = 0; i < 2 && status == SPARC_OK; i++)
-    if (parts[i]) status = sparc_dataset_normalise(parts[i], mean, deviation);
+    if (parts[i]) status = sparc_dataset_normalise(parts[i], mean, stddev);
   /* an invalid argument here is an error in the data */
   if (status != SPARC_INVALID) return status;
   char sentence[512];

@@ -176,6 +176,7 @@ sparc_status sparc_run_load(const char *folder, int threads, sparc_run **out) {
   if (!source) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
   status = run_folder_settings(&names, &binding, source);
   if (status == SPARC_OK) status = settings_apply(&binding, source);
+  if (status == SPARC_OK) status = run_folder_check_data(&names, config.data);
   if (status == SPARC_OK) {
     config.folder = folder;
     config.resume = 1;
@@ -522,8 +523,8 @@ static sparc_status measure_test(sparc_run *run) {
 
 static void measure_baseline(sparc_run *run) {
   const run_data *d = &run->data;
-  const bool test = d->test.count > 0;
-  run->result.baseline_mse = baseline_error(test ? &d->test : &d->validation, &d->preprocessing);
+  const sparc_samples *part = d->test.count > 0 ? &d->test : &d->validation;
+  run->result.baseline_mse = part->count > 0 ? baseline_error(part, &d->preprocessing) : NAN;
 }
 
 static sparc_status conclude(void *kind) {

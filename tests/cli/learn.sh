@@ -366,3 +366,9 @@ cmp signal.safetensors whole.safetensors || fail "a learner that was stopped doe
 # ---- a file that cannot be written ----
 expect 1 learn one.csv --model missing/folder/x.safetensors "${small[@]}"
 complains "missing/folder"
+
+# ---- a blank line in a single column may be meant as a missing value
+{ seq 20; echo; seq 20; echo; } >blank.csv
+expect 0 learn blank.csv --modes 4 --format none
+complains "warning: blank.csv, line 21 is blank and skipped; a missing value is written NaN"
+[ "$(grep -c "is blank" err)" = 1 ] || fail "the end of a file is reported as a blank line"

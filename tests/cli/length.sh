@@ -17,7 +17,7 @@ setting() { sed -n "s/^ *\"$2\": *\"\{0,1\}\([^\",]*\).*/\1/p" "$1/config.json";
 rows 40 >few.csv
 expect 0 train few.csv "${tiny[@]}" --out few --progress plain
 complains "recipe    small, for 36 rows: jitter 0.1"
-complains "validate  4 rows choose the checkpoint, which is few: --folds 5 validates with all 40"
+complains "validate  only 4 validation rows select the checkpoint; --folds 5 validates on all 40"
 complains "length    at most 1000 updates for 36 rows; stops after 8 validations without improvement"
 [ "$(setting few recipe) $(setting few updates) $(setting few patience) $(setting few validate-every)" = "small 1000 8 50" ] ||
   fail "another length: $(cat few/config.json)"

@@ -154,3 +154,12 @@ expect 3 predict $model missing.csv
 expect 3 predict waves.csv values.csv
 printf '@problemName two\n@univariate false\n@dimension 2\n@classLabel true slow fast\n@data\n1,2:3,4:slow\n' >two.ts
 expect 3 predict $model two.ts
+
+# ---- a label column that is known by name may hold anything
+awk 'BEGIN {print "a,b,c,kind"; for (i = 0; i < 40; i++) print i % 2 ",1," i % 2 + 1 ",k" i % 2}' >kinds.csv
+expect 0 train kinds.csv --label kind --out kinds --quiet
+expect 0 predict kinds kinds.csv
+cut -d, -f1-3 "$scratch/out" >known_out
+sed '2,$s/k[01]$/unknown/' kinds.csv >unknown.csv
+expect 0 predict kinds unknown.csv
+cut -d, -f1-3 "$scratch/out" | cmp - known_out || fail "an unknown label changes the predictions"

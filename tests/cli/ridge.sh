@@ -84,6 +84,16 @@ expect 0 train when_train.csv --out when --quiet
 expect 0 eval when when_later.csv --json
 prints '"accuracy":1'
 
+# scores of several seeds are named after what they are
+expect 0 train pulses.csv --seeds 0-1 --out seeds_0_1
+prints "leave-one-out accuracy"
+expect 0 train pulses.csv --out named --json --quiet
+prints '"scored":"leave-one-out"'
+expect 0 train pulses.csv --readout gradient --split whole --updates 2 --seeds 0-1 --out unscored
+prints "has no score: there is neither a validation nor a test part"
+expect 0 train pulses.csv --readout gradient --split whole --updates 2 --out unscored1 --json --quiet
+prints '"scored":"none"'
+
 # it is the default for few rows without options of the network or its training
 expect 0 train pulses.csv --out chosen --threads 1 --progress plain
 complains "recipe    small, for 40 rows: ridge readout"
@@ -107,3 +117,19 @@ complains "readout is ridge, which has one layer, no embedding and one update"
 expect 2 train pulses.csv --readout ridge --from gradient --out none
 complains "readout is ridge, which draws its filters and takes no initial weights"
 [ ! -e none ] || fail "a refused run leaves a folder"
+
+# series that are longer than those of training, where windows were kept, are classified by all of their steps
+waves() { # ROWS STEPS SEED: the class is the frequency, early steps have a mark as well
+  awk -v n="$1" -v steps="$2" -v seed="$3" 'BEGIN {
+    srand(seed)
+    for (i = 0; i < n; i++) {
+      phase = 6 * rand()
+      for (t = 0; t < steps; t++) printf "%.3f,", sin((i % 2 ? 0.7 : 1.3) * t + phase) + (t > 5 && t < 9 && i % 2) + 0.3 * rand()
+      print "k" i % 2
+    }}'
+}
+waves 40 30 5 >waves.csv
+waves 40 300 6 >long.csv
+expect 0 train waves.csv --out waves --quiet
+expect 0 eval waves long.csv --json
+prints '"accuracy":1'

@@ -181,7 +181,7 @@ static void print_rl_head(const bench_rl *r) {
       "An iteration of PPO: a rollout of one stream and its update; milliseconds, each beside its bound at the rates "
       "of\n"
       "this run. own: the iteration by the sum of its bounds; stored: by that of stored sensitivities, at most %.1f.\n"
-      "An asterisk is the way that a run takes by itself; with it POPGym needs at most %.0f MB and, for SPARC and "
+      "An asterisk marks the default gradient method of a run; with it POPGym needs at most %.0f MB and, for SPARC and "
       "RTU,\n"
       "3 and 5 times the steps of a JAX implementation with RTU: 2,500 a second on one core and 3,800 on two, of a\n"
       "machine with two AMD cores.\n",
