@@ -75,7 +75,7 @@ static sparc_status fit_head(const closed_form *f, ridge_solution *solution) {
 /* fits the head on the features of the current weights, and keeps them if its error is below `share` of that of best */
 static sparc_status fit_weights(closed_form *f, double share) {
   const example_source source = source_of(f->samples);
-  ridge_solution solution;
+  ridge_solution solution = {.weight = NULL};
   sparc_status status = sparc_network_prepare(f->network, f->weights, f->prepared);
   if (status == SPARC_OK) status = batch_features(f->b, f->prepared, &source, f->features);
   if (status == SPARC_OK) status = fit_head(f, &solution);
@@ -120,14 +120,14 @@ sparc_status fit_closed_form(const sparc_network *network, const sparc_samples *
                    .label = sparc_alloc(count * sizeof *f.label),
                    .error = INFINITY,
                    .report = report};
-  sparc_status status = f.features && f.best && f.label
-                            ? SPARC_OK
-                            : fail(SPARC_NO_MEMORY, "no memory for the features of %zu examples", count);
-  for (size_t i = 0; f.label && i < count; i++) f.label[i] = samples->at(samples->source, (int)i).label;
-  if (status == SPARC_OK) status = fit_banks(&f);
-  if (status == SPARC_OK) {
-    memcpy(weights, f.best, network->sizes.params * sizeof *weights);
-    status = sparc_network_prepare(network, weights, prepared);
+  sparc_status status;
+  if (f.features && f.best && f.label) {
+    for (size_t i = 0; i < count; i++) f.label[i] = samples->at(samples->source, (int)i).label;
+    status = fit_banks(&f);
+    if (status == SPARC_OK) memcpy(weights, f.best, network->sizes.params * sizeof *weights);
+    if (status == SPARC_OK) status = sparc_network_prepare(network, weights, prepared);
+  } else {
+    status = fail(SPARC_NO_MEMORY, "no memory for the features of %zu examples", count);
   }
   sparc_free(f.label);
   sparc_free(f.best);
